@@ -1,0 +1,1 @@
+"""Everything outside the process: PostgreSQL, the embedding model, settings."""

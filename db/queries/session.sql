@@ -1,0 +1,42 @@
+-- The context of a transaction. No other file may call set_config on a commonlore setting (tested).
+
+-- name: enter_team
+-- Fixes the team for this transaction and leaves every space closed. Settings end with the transaction.
+select set_config('commonlore.team_id', %(team_id)s::uuid::text, true), set_config('commonlore.space_epoch', '', true),
+       set_config('statement_timeout', %(timeout_ms)s::int::text, true);
+
+-- name: enter_space
+-- Opens one space: its present epoch, resolved under the team's policy. An inactive or foreign space leaves all closed.
+select set_config('commonlore.space_epoch', coalesce((
+    select s.space_epoch::text from commonlore.space s
+    where s.space_id = %(space_id)s::uuid and s.lifecycle_state = 'active'
+      and s.team_id = %(team_id)s::uuid -- tenant
+), ''), true) as space_epoch;
+
+-- name: authenticate
+-- One row for the prefix, or none: the stored hash, its state and the spaces the credential may read. Index: credential (team_id, prefix).
+select c.credential_id, c.profile_id, c.secret_sha256, c.scopes, t.unclaimed_evidence,
+       c.revoked_at is null and p.retired_at is null and t.retired_at is null
+           and coalesce(c.expires_at > %(now)s::timestamptz, true) as valid,
+       (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name)), '[]')
+        from commonlore.space s
+        where s.lifecycle_state = 'active'
+          and (s.space_kind = 'team_shared' and s.name is null
+               or s.space_kind = 'credential_private' and c.memory_binding = 'credential_private' and s.owner_credential_id = c.credential_id
+               or s.space_kind = 'profile_private' and c.memory_binding = 'profile_private' and s.owner_profile_id = c.profile_id)
+          and s.team_id = %(team_id)s::uuid -- tenant
+       ) as spaces
+from commonlore.credential c
+join commonlore.profile p using (team_id, profile_id)
+join commonlore.team t using (team_id)
+where c.prefix = %(prefix)s::text
+  and c.team_id = %(team_id)s::uuid -- tenant
+;
+
+-- name: touch_credentials
+-- Notes the use of several credentials at once, at most one write a credential and minute.
+update commonlore.credential c set last_used_at = %(now)s::timestamptz
+where c.credential_id = any(%(credential_ids)s::uuid[])
+  and (c.last_used_at is null or c.last_used_at < %(now)s::timestamptz - interval '1 minute')
+  and c.team_id = %(team_id)s::uuid -- tenant
+;

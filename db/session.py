@@ -1,0 +1,122 @@
+"""The one way to tenant rows: a transaction with the team fixed, and one space open at a time.
+
+`commonlore.team_id` and `commonlore.space_epoch` are set here and nowhere else. Both end with the transaction, so a
+pooled connection never carries a team to its next user; unset, every policy compares with null and shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from commonlore.db.errors import stating
+from commonlore.db.sql import statements
+from commonlore.domain.errors import Unauthenticated
+from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.tenancy.key import PresentedKey, matches
+from commonlore.domain.time import Clock
+
+_SQL = statements("session")
+Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
+
+
+def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
+    """A closed pool of autocommit connections with dict rows; open it with `await pool.open()`."""
+    return AsyncConnectionPool(
+        conninfo,
+        connection_class=AsyncConnection[DictRow],
+        min_size=min(2, size),
+        max_size=size,
+        timeout=5.0,
+        max_waiting=200,
+        kwargs={"autocommit": True, "row_factory": dict_row, "application_name": f"commonlore-{name}"},
+        check=AsyncConnectionPool.check_connection if name == "worker" else None,
+        open=False,
+        name=name,
+    )
+
+
+class TeamTransaction:
+    """An open transaction of one team. `enter` opens a space; statements are then run through `connection`."""
+
+    def __init__(self, connection: AsyncConnection[DictRow], team_id: UUID) -> None:
+        self.connection = connection
+        self.team_id = team_id
+
+    async def enter(self, space_id: UUID) -> None:
+        """Open one space for the statements that follow; the one that was open is closed.
+
+        In a pipeline this costs no round trip of its own.
+        """
+        await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
+
+
+@asynccontextmanager
+async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapshot: bool = False) -> AsyncIterator[TeamTransaction]:
+    """A transaction that sees one team. `snapshot`: READ ONLY and REPEATABLE READ, so that every read sees one state.
+
+    Raises:
+        CommonloreError: any database error, stated.
+    """
+    with stating():
+        async with pool.connection() as connection:
+            begin = "begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed"
+            async with _ended(connection):
+                async with connection.pipeline():
+                    await connection.execute(begin)
+                    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms})
+                yield TeamTransaction(connection, team_id)
+
+
+@asynccontextmanager
+async def _ended(connection: AsyncConnection[DictRow]) -> AsyncIterator[None]:
+    """COMMIT after the block, ROLLBACK on any way out of it, cancellation included."""
+    try:
+        yield
+    except BaseException:
+        if not connection.closed:
+            await connection.execute("rollback")
+        raise
+    await connection.execute("commit")
+
+
+@asynccontextmanager
+async def actor_transaction(
+    pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int, snapshot: bool = False
+) -> AsyncIterator[tuple[Actor, TeamTransaction]]:
+    """`team_transaction` for the holder of a key, checked inside the same transaction: a revocation counts at once.
+
+    Raises:
+        Unauthenticated: unknown, wrong, revoked and expired keys alike.
+    """
+    async with team_transaction(pool, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot) as transaction:
+        parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
+        cursor = await transaction.connection.execute(_SQL["authenticate"], parameters)
+        yield _actor(key, await cursor.fetchone()), transaction
+
+
+def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
+    if not matches(key, bytes(row["secret_sha256"]) if row else None) or row is None or not row["valid"]:
+        raise Unauthenticated("credential_invalid", "the key is unknown, expired or revoked")
+    spaces = sorted((Space(UUID(space_id), kind, name) for space_id, kind, name in row["spaces"]), key=lambda space: space.order)
+    return Actor(
+        team_id=key.team_id,
+        profile_id=row["profile_id"],
+        credential_id=row["credential_id"],
+        scopes=frozenset(row["scopes"]),
+        spaces=tuple(spaces),
+        unclaimed_evidence=row["unclaimed_evidence"],
+    )
+
+
+async def touch_credentials(pool: Pool, team_id: UUID, credential_ids: list[UUID], *, clock: Clock) -> None:
+    """Note the last use of credentials, batched by the caller; never on a request's own path."""
+    async with team_transaction(pool, team_id, timeout_ms=5_000) as transaction:
+        parameters = {"team_id": team_id, "credential_ids": credential_ids, "now": clock()}
+        await transaction.connection.execute(_SQL["touch_credentials"], parameters)

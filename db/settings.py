@@ -1,0 +1,126 @@
+"""Settings: the environment and one folder, read once into frozen values.
+
+A contradiction stops the start; nothing is clamped. `docs/reference/settings.md` is tested against `FIELDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from commonlore.domain.errors import OperatorError
+
+PREFIX = "COMMONLORE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One setting. `valid` says the range in words; `read` raises ValueError outside it."""
+
+    read: Callable[[str], Any]
+    valid: str
+    meaning: str
+
+
+def _integer(low: int, high: int) -> Field | Any:
+    def read(text: str) -> int:
+        number = int(text)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return read
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError
+    return text
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+FIELDS: Mapping[str, Field] = {
+    "home": Field(Path, "a folder that can be made", "Where the embedded database, the role passwords and the locks live."),
+    "database_url": Field(
+        _url,
+        "postgresql://...",
+        "A PostgreSQL >= 16 with pgvector >= 0.8 to use instead of the embedded one; a role that may create roles and extensions.",
+    ),
+    "serving_url": Field(_url, "postgresql://...", "The serving role's own address, where `database_url` may not be known to the API."),
+    "worker_url": Field(_url, "postgresql://...", "The worker role's own address."),
+    "pg_bin": Field(Path, "a folder with `postgres` and `pg_ctl`", "PostgreSQL binaries for the embedded database, instead of the packaged ones."),
+    "host": Field(str, "an address or host name", "Where the API listens."),
+    "port": Field(_integer(0, 65535), "0 to 65535; 0 takes a free one", "Where the API listens."),
+    "allowed_hosts": Field(_hosts, "host names, separated by commas", "Host headers that are answered besides the address the API listens on."),
+    "pool_size": Field(_integer(1, 500), "1 to 500", "Database connections of one API process."),
+    "request_timeout_ms": Field(_integer(100, 600_000), "100 to 600000", "The longest one request may take, in milliseconds."),
+    "body_limit_bytes": Field(_integer(1024, 64 * 1024 * 1024), "1024 to 67108864", "The largest request body, in bytes."),
+    "embedding_threads": Field(_integer(1, 64), "1 to 64", "Threads that embed texts in one process."),
+    "query_cache_entries": Field(_integer(0, 1_000_000), "0 to 1000000", "Query vectors kept in memory."),
+    "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The effective settings. `origins` tells where each came from: `default`, `environment` or `argument`."""
+
+    home: Path
+    database_url: str | None = None
+    serving_url: str | None = None
+    worker_url: str | None = None
+    pg_bin: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 7411
+    allowed_hosts: tuple[str, ...] = ()
+    pool_size: int = 10
+    request_timeout_ms: int = 30_000
+    body_limit_bytes: int = 16 * 1024 * 1024
+    embedding_threads: int = 2
+    query_cache_entries: int = 10_000
+    log_level: str = "info"
+    origins: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is the embedded one."""
+        return self.database_url is None and self.serving_url is None
+
+
+def read_settings(environment: Mapping[str, str], **arguments: Any) -> Settings:
+    """Settings from `COMMONLORE_*` variables; an argument that is not None wins.
+
+    Raises:
+        OperatorError: `settings_invalid`, naming the variable and its valid range.
+    """
+    unknown = sorted(
+        name
+        for name in environment
+        if name.startswith(PREFIX) and name[len(PREFIX) :].lower() not in FIELDS and not name.startswith(f"{PREFIX}TEST_")
+    )
+    if unknown:
+        raise OperatorError("settings_invalid", f"{unknown[0]} is not a setting; see docs/reference/settings.md")
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {field.name: "default" for field in fields(Settings) if field.name != "origins"}
+    for name, field in FIELDS.items():
+        text = environment.get(PREFIX + name.upper())
+        if text:
+            try:
+                values[name] = field.read(text)
+            except ValueError as error:
+                raise OperatorError("settings_invalid", f"{PREFIX}{name.upper()} must be {field.valid}") from error
+            origins[name] = "environment"
+        if arguments.get(name) is not None:
+            values[name], origins[name] = arguments[name], "argument"
+    values.setdefault(
+        "home", Path(environment.get("XDG_DATA_HOME") or Path(environment.get("HOME") or "~").expanduser() / ".local" / "share") / "commonlore"
+    )
+    settings = Settings(**values, origins=tuple(origins.items()))
+    if settings.log_level not in ("debug", "info", "warning", "error"):
+        raise OperatorError("settings_invalid", f"{PREFIX}LOG_LEVEL must be {FIELDS['log_level'].valid}")
+    return settings

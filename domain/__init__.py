@@ -1,0 +1,1 @@
+"""The rules of Commonlore: pure values and functions, no I/O."""

@@ -1,0 +1,1 @@
+"""Jobs: take one, call the domain, write through db."""
