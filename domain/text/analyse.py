@@ -1,0 +1,225 @@
+"""The one analyser: text to the terms it is stored and searched under.
+
+A term is a folded word or its stem, an identifier as a whole, a pair of letters of a script without spaces, or a symbol. Text and query
+go through the same rules, so that what is indexed is found; only the query drops function words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+import Stemmer
+
+from commonlore.domain.text.characters import EAST_ASIAN_CLASS, FLAG_CLASS, SOUTH_EAST_CLASS, continues_cluster, symbol_class, word_class
+from commonlore.domain.text.function_words import FUNCTION_WORDS
+from commonlore.domain.text.normalise import compose, fold
+
+MAX_TERM_CHARACTERS = 64
+_CACHED_CHUNK = 48
+_SHOUTING_WORDS = 4
+
+# A core is words with joiners between them. One leading sign makes it a name of its own (.NET, #general, @bob), and so do trailing
+# + and # (C++, C#). A joiner is a single sign, so that dashes and dots of prose (a--b, wait...what) part words.
+_URL = r"[A-Za-z][A-Za-z0-9+.\-]{1,15}://[^\s<>\"'|]*[<w>/]"
+_CORE = r"(?:(?<![<w>.#@])[.#@](?=[<w>]))?[<w>_]+(?:(?:::|:\\|['\-./:@\\+#&=,])[<w>_]+)*(?:\+\+|[+#](?![<w>]))?"
+_ASCII_SCANNER = re.compile(f"(?P<core>{_URL}|{_CORE})".replace("<w>", "0-9A-Za-z"))
+_SIMPLE_WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]{2,}s?|[0-9]+")
+_SEGMENT_BORDER = re.compile(r"[/:@?&=\\,]+")
+_WORD = r"(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_])|[<w>]+(?:'[<w>]+)*"
+_ASCII_WORD = re.compile(_WORD.replace("<w>", "0-9A-Za-z"))
+_CASE_RUN = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?(?:[^\W\d_A-Z])+|\d+")
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?=T)")
+_CONTRACTION_TAILS = frozenset({"t", "s", "re", "ve", "ll", "d", "m"})
+
+_ENGLISH = Stemmer.Stemmer("english", 0)
+_RUSSIAN = Stemmer.Stemmer("russian", 0)
+
+
+def terms(text: str) -> list[str]:
+    """Every term of `text` with its repeats, in the order of the text; a whole comes before its parts.
+
+    Nothing searchable is left out: function words, single letters, numbers and symbols are terms too. No term is longer than 64
+    characters; a longer one stands as `#` and 32 hexadecimal digits of its BLAKE2b digest. Text of punctuation alone has no terms.
+    """
+    found: list[str] = []
+    for chunk in compose(text).split():
+        found.extend(_chunk_terms(chunk) if len(chunk) <= _CACHED_CHUNK else _long_chunk_terms(chunk))
+    return found
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms of a query in order of first occurrence, without function words.
+
+    A function word stays when nothing else is left ("The Who", "who is who"), and when it is an upper-case word of two to five letters in
+    a query that is not upper-case throughout (IT, WHO). Always a subset of `terms(text)`.
+    """
+    composed = compose(text)
+    words = composed.split()
+    shouting = len(words) >= _SHOUTING_WORDS and composed == composed.upper()
+    every: dict[str, None] = {}
+    kept: dict[str, None] = {}
+    for chunk in words:
+        for raw, found in _pieces(chunk):
+            every.update(dict.fromkeys(found))
+            if not _is_function_word(raw, shouting):
+                kept.update(dict.fromkeys(_without_function_parts(found)))
+    return list(kept or every)
+
+
+def _is_function_word(raw: str, shouting: bool) -> bool:
+    if raw.isupper() and 2 <= len(raw) <= 5 and not shouting:
+        return False
+    word = fold(raw[:-2] if raw.endswith(("'s", "'S")) else raw)
+    return word in FUNCTION_WORDS
+
+
+def _without_function_parts(found: tuple[str, ...]) -> tuple[str, ...]:
+    if len(found) == 1:
+        return found
+    rest = tuple(term for term in found[1:] if term not in _FUNCTION_TERMS)
+    return (found[0], *rest) if rest else found
+
+
+@lru_cache(maxsize=1 << 15)
+def _chunk_terms(chunk: str) -> tuple[str, ...]:
+    return tuple(_long_chunk_terms(chunk))
+
+
+def _long_chunk_terms(chunk: str) -> Iterator[str]:
+    for _, found in _pieces(chunk):
+        yield from found
+
+
+@cache
+def _scanner() -> re.Pattern[str]:
+    return re.compile(
+        f"(?P<core>{_URL}|{_CORE})".replace("<w>", word_class())
+        + f"|(?P<east>[{EAST_ASIAN_CLASS}]+)|(?P<south>[{SOUTH_EAST_CLASS}]+)"
+        + f"|(?P<symbol>[{FLAG_CLASS}]{{2}}|[{FLAG_CLASS}{symbol_class()}])"
+    )
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    return re.compile(_WORD.replace("<w>", word_class()))
+
+
+def _pieces(chunk: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each word, identifier, run or symbol of a stretch without white space, with its terms."""
+    for match in (_ASCII_SCANNER if chunk.isascii() else _scanner()).finditer(chunk):
+        raw, kind = match.group(), match.lastgroup
+        if kind == "core":
+            if found := _core_terms(raw):
+                yield raw, found
+        elif kind == "symbol":
+            yield raw, (raw,)
+        else:
+            yield raw, _pairs(raw if kind == "east" else _clusters(raw))
+
+
+def _pairs(run: str | list[str]) -> tuple[str, ...]:
+    """Overlapping pairs of a run; the single character when it is alone."""
+    if len(run) == 1:
+        return (fold(run[0]),)
+    return tuple(fold(run[at] + run[at + 1]) for at in range(len(run) - 1))
+
+
+def _clusters(run: str) -> list[str]:
+    clusters: list[str] = []
+    for char in run:
+        if clusters and continues_cluster(char):
+            clusters[-1] += char
+        else:
+            clusters.append(char)
+    return clusters
+
+
+def _core_terms(raw: str) -> tuple[str, ...]:
+    if _SIMPLE_WORD.fullmatch(raw):
+        return _simple_terms(raw)
+    whole = raw.strip("_")
+    if not whole:
+        return ()
+    if _GROUPED_NUMBER.fullmatch(whole):
+        return (whole.replace(",", ""),)
+    if "," in whole:
+        return tuple(term for part in whole.split(",") if part.strip("_") for term in _core_terms(part))
+    found: list[str] = []
+    words = (_ASCII_WORD if whole.isascii() else _any_word()).findall(whole)
+    if words != [whole]:
+        found.append(_bounded(fold(whole)))
+        segments = _SEGMENT_BORDER.split(whole)
+        if len(segments) > 1:
+            found.extend(_bounded(fold(part)) for part in segments if part and part not in words)
+        if date := _DATE.match(whole):
+            found.append(date.group())
+    for word in words:
+        found.extend(_word_terms(word))
+    return tuple(filter(None, found))
+
+
+def _simple_terms(word: str) -> tuple[str, ...]:
+    if len(word) > MAX_TERM_CHARACTERS:
+        return (_bounded(word.lower()),)
+    lower = word.lower()
+    if word[-1] == "s" and word[-2:-1].isupper():
+        return (_stem(lower), lower[:-1]) if _stem(lower) != lower[:-1] else (lower[:-1],)
+    if lower in FUNCTION_WORDS and word.isupper() and len(word) > 1:
+        return (_stem(lower), word)
+    return (_stem(lower),)
+
+
+def _word_terms(word: str) -> Iterator[str]:
+    """One word without separators: its stem, then the parts that an apostrophe, a change of case or digits make in it."""
+    if word[-1] in "+#":
+        yield fold(word)
+        return
+    if "'" in word:
+        yield from _apostrophe_terms(word)
+        return
+    yield _stem(fold(word))
+    runs = _CASE_RUN.findall(word) if len(word) <= MAX_TERM_CHARACTERS else ()
+    if len(runs) < 2 or (len(runs) > 2 and _HEX.fullmatch(word)) or len(word) < 2 * len(runs):
+        return
+    for run in runs:
+        if len(run) > 1:
+            yield _stem(fold(run))
+
+
+def _apostrophe_terms(word: str) -> Iterator[str]:
+    parts = word.split("'")
+    if len(parts) == 2 and parts[1] in {"s", "S"}:
+        yield from _word_terms(parts[0])
+        return
+    yield _stem(fold("".join(parts)))
+    if len(parts) == 2 and parts[1].lower() in _CONTRACTION_TAILS:
+        return
+    for part in parts:
+        if len(part) > 2:
+            yield _stem(fold(part))
+
+
+def _bounded(term: str) -> str:
+    if len(term) <= MAX_TERM_CHARACTERS:
+        return term
+    return "#" + hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _stem(word: str) -> str:
+    if not word:
+        return word
+    if len(word) > MAX_TERM_CHARACTERS:
+        return _bounded(word)
+    if "a" <= word[0] <= "z":
+        return str(_ENGLISH.stemWord(word))
+    if "\u0400" <= word[0] <= "\u04ff":
+        return str(_RUSSIAN.stemWord(word))
+    return word
+
+
+_FUNCTION_TERMS = frozenset(map(_stem, FUNCTION_WORDS))
