@@ -20,6 +20,7 @@ from commonlore.domain.text.normalise import compose, fold
 MAX_TERM_CHARACTERS = 64
 _CACHED_CHUNK = 48
 _SHOUTING_WORDS = 4
+_SENTENCE_ENDS = frozenset(".?!:;")
 
 # A core is words with joiners between them. One leading sign makes it a name of its own (.NET, #general, @bob), and so do trailing
 # + and # (C++, C#). A joiner is a single sign, so that dashes and dots of prose (a--b, wait...what) part words.
@@ -31,6 +32,7 @@ _SEGMENT_BORDER = re.compile(r"[/:@?&=\\,]+")
 _WORD = r"(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_])|[<w>]+(?:'[<w>]+)*"
 _ASCII_WORD = re.compile(_WORD.replace("<w>", "0-9A-Za-z"))
 _CASE_RUN = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?(?:[^\W\d_A-Z])+|\d+")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?=T)")
@@ -55,27 +57,38 @@ def terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query in order of first occurrence, without function words.
 
-    A function word stays when nothing else is left ("The Who", "who is who"), and when it is an upper-case word of two to five letters in
-    a query that is not upper-case throughout (IT, WHO). Always a subset of `terms(text)`.
+    A function word stays when nothing else is left ("who is who"), and when it is written as a name: in upper case (IT, WHO), or with a
+    capital within a sentence (Will, The Who). A query that is capitalised throughout gives no such sign. Always a subset of
+    `terms(text)`.
     """
-    composed = compose(text)
-    words = composed.split()
-    shouting = len(words) >= _SHOUTING_WORDS and composed == composed.upper()
+    chunks = compose(text).split()
+    mixed = _is_mixed(chunks)
     every: dict[str, None] = {}
     kept: dict[str, None] = {}
-    for chunk in words:
+    begins = True
+    for chunk in chunks:
         for raw, found in _pieces(chunk):
             every.update(dict.fromkeys(found))
-            if not _is_function_word(raw, shouting):
+            if (mixed and _is_like_a_name(raw, begins)) or not _is_function_word(raw):
                 kept.update(dict.fromkeys(_without_function_parts(found)))
+            begins = False
+        begins = begins or chunk[-1] in _SENTENCE_ENDS
     return list(kept or every)
 
 
-def _is_function_word(raw: str, shouting: bool) -> bool:
-    if raw.isupper() and 2 <= len(raw) <= 5 and not shouting:
-        return False
-    word = fold(raw[:-2] if raw.endswith(("'s", "'S")) else raw)
-    return word in FUNCTION_WORDS
+def _is_mixed(chunks: list[str]) -> bool:
+    """Whether capitals say anything: in a short query, or beside a word in lower case."""
+    return len(chunks) < _SHOUTING_WORDS or any(chunk[0].islower() for chunk in chunks)
+
+
+def _is_like_a_name(raw: str, begins: bool) -> bool:
+    if raw.isupper():
+        return 2 <= len(raw) <= 5
+    return not begins and raw[0].isupper() and raw[1:2] not in {"", "'"} and raw != "The"
+
+
+def _is_function_word(raw: str) -> bool:
+    return fold(raw[:-2] if raw.endswith(("'s", "'S")) else raw) in FUNCTION_WORDS
 
 
 def _without_function_parts(found: tuple[str, ...]) -> tuple[str, ...]:
@@ -183,12 +196,18 @@ def _word_terms(word: str) -> Iterator[str]:
         yield from _apostrophe_terms(word)
         return
     yield _stem(fold(word))
-    runs = _CASE_RUN.findall(word) if len(word) <= MAX_TERM_CHARACTERS else ()
-    if len(runs) < 2 or (len(runs) > 2 and _HEX.fullmatch(word)) or len(word) < 2 * len(runs):
+    for run in _case_runs(word):
+        yield _stem(fold(run))
+
+
+def _case_runs(word: str) -> Iterator[str]:
+    """The words in getUserById, HTTPServer, iOS17 and 22T10; nothing for ordinals, and for hexadecimal and base64, which have none."""
+    if len(word) > MAX_TERM_CHARACTERS or _ORDINAL.fullmatch(word):
         return
-    for run in runs:
-        if len(run) > 1:
-            yield _stem(fold(run))
+    runs = _CASE_RUN.findall(word)
+    encoded = len(runs) > 2 and _HEX.fullmatch(word)
+    if len(runs) > 1 and not encoded and 2 * len(word) >= (3 if len(runs) <= 3 else 4) * len(runs):
+        yield from (run for run in runs if len(run) > 1)
 
 
 def _apostrophe_terms(word: str) -> Iterator[str]:
