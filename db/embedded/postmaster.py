@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,13 @@ def is_ours(pid: int, data: Path, uid: int) -> bool:
         return True
     except (psutil.NoSuchProcess, OSError):
         return False
+
+
+def wait_gone(pid: int, data: Path) -> None:
+    """Wait until a server that has said goodbye is gone, at most five seconds. A zombie counts as gone."""
+    deadline = time.monotonic() + 5
+    while is_ours(pid, data, data.stat().st_uid) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def clear_stale(data: Path, sockets: Path, uid: int) -> None:

@@ -207,9 +207,10 @@ class EmbeddedPostgres:
 
     def _stop(self) -> bool:
         """Stop the server if it is ours, and say whether there was one. The caller has the start lock and is the last holder."""
-        if self._answering() is None and not self._ours():
-            return False
         layout = self._layout
+        found = postmaster.read_pid_file(layout.data)
+        if found is None or (self._answering() is None and not self._ours()):
+            return False
         account = choose_account(layout.data)
         folder, _ = programs.executable_for(account, programs.find_binaries(self._binaries), layout.programs)
         for mode in ("fast", "immediate"):
@@ -219,6 +220,8 @@ class EmbeddedPostgres:
             except subprocess.TimeoutExpired:
                 continue
             if result.returncode == 0 or not self._ours():
+                # pg_ctl returns when the pid file is gone, a moment before the process.
+                postmaster.wait_gone(found.pid, layout.data)
                 return True
         raise OperatorError("embedded_start_failed", f"The embedded server does not stop. The log is {layout.log}.")
 
