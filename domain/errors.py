@@ -60,12 +60,18 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Unauthenticated", "contact_operator", "Send `Authorization: Bearer <key>` with a key that is neither expired nor revoked."
         ),
         "unauthorized_scope": _code("Forbidden", "contact_operator", "Use a key with the scope that the message names."),
+        "host_not_allowed": _code(
+            "Forbidden",
+            "contact_operator",
+            "Use an address that the service answers for, without a foreign Origin; the operator lists more in COMMONLORE_ALLOWED_HOSTS.",
+        ),
         "not_found": _code("NotVisible", "correct_and_resubmit", "Use an id from an answer that this credential received."),
         "idempotency_conflict": _code(
             "Conflict", "correct_and_resubmit", "Use a new idempotency key for a new request; repeat the first request unchanged to see its result."
         ),
         "stale_input": _code("Conflict", "correct_and_resubmit", "Read the current version or revision, then send the request with it."),
         "name_taken": _code("Conflict", "correct_and_resubmit", "Choose another name."),
+        "last_admin": _code("Conflict", "correct_and_resubmit", "Make another key with the scope admin first, then repeat the request."),
         "commit_conflict": _code("Conflict", "retry_same_request", "Send the same request again; another write was faster.", retryable=True),
         "database_unavailable": _code(
             "Unavailable", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True

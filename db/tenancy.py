@@ -1,0 +1,270 @@
+"""Teams, members, keys and spaces in the database.
+
+Each function runs inside a `TeamTransaction`, so the owner and the serving role are bound by the same policies: an id of
+another team and an id of nothing give the same answer. Who may call is the caller's matter (`Actor.require("admin")`).
+`owner_pool` is how the command line acts; only it may create, list and retire teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.conninfo import make_conninfo
+
+from commonlore.db.errors import stating
+from commonlore.db.session import Pool, TeamTransaction, make_pool
+from commonlore.db.sql import statements
+from commonlore.domain.errors import Conflict, Fault, NotVisible
+from commonlore.domain.ids import new_id
+from commonlore.domain.tenancy.actor import MemoryBinding, Scope
+from commonlore.domain.tenancy.administration import IssuedKey, Key, Member, ProfileKind, SpaceEntry, Team
+from commonlore.domain.tenancy.key import MintedKey, mint
+
+_SQL = statements("tenancy")
+_RELATIONSHIP_FORMAT = 2  # of the text that a relationship is searched by
+
+
+def owner_pool(conninfo: str, *, size: int = 1) -> Pool:
+    """A closed pool whose connections act as `commonlore_owner`. `conninfo`: the migrator's or an administrator's.
+
+    The owner is bound by every policy; besides, it may list the teams.
+    """
+    return make_pool(make_conninfo(conninfo, options="-c role=commonlore_owner"), size=size, name="owner")
+
+
+async def _one(transaction: TeamTransaction, statement: str, **parameters: object) -> dict[str, Any] | None:
+    cursor = await transaction.connection.execute(_SQL[statement], {"team_id": transaction.team_id, **parameters})
+    return await cursor.fetchone()
+
+
+async def _all(transaction: TeamTransaction, statement: str, **parameters: object) -> list[dict[str, Any]]:
+    cursor = await transaction.connection.execute(_SQL[statement], {"team_id": transaction.team_id, **parameters})
+    return await cursor.fetchall()
+
+
+async def _do(transaction: TeamTransaction, statement: str, **parameters: object) -> None:
+    await transaction.connection.execute(_SQL[statement], {"team_id": transaction.team_id, **parameters})
+
+
+def _found(row: dict[str, Any] | None, what: str) -> dict[str, Any]:
+    if row is None:
+        raise NotVisible("not_found", f"no active {what} of this team has this id")
+    return row
+
+
+# -- teams
+
+
+async def create_team(transaction: TeamTransaction, *, name: str, now: datetime) -> Team:
+    """A team with its shared space and its first projection generation. The transaction's team id is a new one.
+
+    Raises:
+        Fault: no embedding contract is served, so the team could not be searched.
+    """
+    await _do(transaction, "add_team", name=name, now=now)
+    await _add_space(transaction, "team_shared", now=now)
+    if await _one(transaction, "add_generation", format_version=_RELATIONSHIP_FORMAT, now=now) is None:
+        raise Fault("internal_failure", "no embedding contract is served")
+    return Team(transaction.team_id, name, now)
+
+
+async def list_teams(pool: Pool) -> list[Team]:
+    """Every team, by name, then id. Needs the owner's pool: another role sees none."""
+    with stating():
+        async with pool.connection() as connection:
+            cursor = await connection.execute(_SQL["list_teams"])
+            return [Team(**row) for row in await cursor.fetchall()]
+
+
+async def retire_team(transaction: TeamTransaction, *, now: datetime) -> Team:
+    """End a team: from now on none of its keys is valid. Its rows stay.
+
+    Raises:
+        NotVisible: no such team, or retired already.
+    """
+    row = await _one(transaction, "retire_team", now=now)
+    if row is None:
+        raise _no_team()
+    return Team(**row)
+
+
+async def _require_team(transaction: TeamTransaction) -> None:
+    if await _one(transaction, "read_active_team") is None:
+        raise _no_team()
+
+
+def _no_team() -> NotVisible:
+    return NotVisible("not_found", "no active team has this id")
+
+
+# -- members
+
+
+async def add_member(transaction: TeamTransaction, *, name: str, profile_kind: ProfileKind, now: datetime) -> Member:
+    """
+    Raises:
+        Conflict: `name_taken`; the name of a retired member stays taken.
+        NotVisible: the team is retired or does not exist.
+    """
+    await _require_team(transaction)
+    member = Member(new_id(), name, profile_kind, now)
+    with stating():
+        await _do(transaction, "add_member", profile_id=member.profile_id, name=name, profile_kind=profile_kind, now=now)
+    return member
+
+
+async def list_members(transaction: TeamTransaction) -> list[Member]:
+    """By name; retired ones too.
+
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
+    await _require_team(transaction)
+    return [Member(**row) for row in await _all(transaction, "list_members")]
+
+
+async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: datetime) -> Member:
+    """Retire a member and revoke its keys. What it wrote stays.
+
+    Raises:
+        NotVisible: no active member of this team.
+        Conflict: `last_admin`.
+    """
+    _found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member")
+    admins = await _all(transaction, "lock_admin_keys", now=now)
+    _require_admin_left(admins, [row["credential_id"] for row in admins if row["profile_id"] == profile_id])
+    row = _found(await _one(transaction, "retire_member", profile_id=profile_id, now=now), "member")
+    await _do(transaction, "revoke_keys_of_member", profile_id=profile_id, now=now)
+    return Member(**row)
+
+
+def _require_admin_left(admins: list[dict[str, Any]], removed: Iterable[UUID]) -> None:
+    ids = {row["credential_id"] for row in admins}
+    if ids.intersection(removed) and not ids.difference(removed):
+        raise Conflict("last_admin", "this would remove the team's last active admin key")
+
+
+# -- keys
+
+
+async def mint_key(
+    transaction: TeamTransaction,
+    profile_id: UUID,
+    *,
+    name: str,
+    scopes: tuple[Scope, ...],
+    memory_binding: MemoryBinding,
+    expires_at: datetime | None,
+    now: datetime,
+) -> IssuedKey:
+    """A new credential of a member, and the private space its binding needs. A member has one private space, however many keys.
+
+    Raises:
+        NotVisible: no active member of this team, or the team is retired.
+    """
+    await _require_team(transaction)
+    _found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member")
+    minted, credential_id = mint(transaction.team_id), new_id()
+    await _do(
+        transaction,
+        "add_key",
+        credential_id=credential_id,
+        profile_id=profile_id,
+        name=name,
+        scopes=list(scopes),
+        memory_binding=memory_binding,
+        expires_at=expires_at,
+        now=now,
+        **_stored(minted),
+    )
+    if memory_binding == "credential_private":
+        await _add_space(transaction, memory_binding, now=now, owner_credential_id=credential_id)
+    elif memory_binding == "profile_private":
+        await _add_space(transaction, memory_binding, now=now, owner_profile_id=profile_id)
+    return IssuedKey(await read_key(transaction, credential_id), minted.text)
+
+
+async def list_keys(transaction: TeamTransaction) -> list[Key]:
+    """By member, then name, then id; revoked and expired ones too.
+
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
+    await _require_team(transaction)
+    return [_key(row) for row in await _all(transaction, "list_keys", credential_id=None)]
+
+
+async def read_key(transaction: TeamTransaction, credential_id: UUID) -> Key:
+    """
+    Raises:
+        NotVisible: no key of this team.
+    """
+    return _key(_found(await _one(transaction, "list_keys", credential_id=credential_id), "key"))
+
+
+async def rotate_key(transaction: TeamTransaction, credential_id: UUID, *, now: datetime, expires_at: datetime | None = None) -> IssuedKey:
+    """A new text for the same credential: its id, space, scopes and history stay; the old text is invalid at once.
+
+    `expires_at` None keeps the end it had, which must not have passed.
+
+    Raises:
+        NotVisible: no key of this team that could be used.
+    """
+    await _require_team(transaction)
+    current = await read_key(transaction, credential_id)
+    if expires_at is None and current.state(now) != "active":
+        raise NotVisible("not_found", "no active key of this team has this id")
+    minted = mint(transaction.team_id)
+    _found(await _one(transaction, "rotate_key", credential_id=credential_id, expires_at=expires_at, **_stored(minted)), "key")
+    return IssuedKey(await read_key(transaction, credential_id), minted.text)
+
+
+async def revoke_key(transaction: TeamTransaction, credential_id: UUID, *, now: datetime) -> Key:
+    """End a key at once: authentication reads the row in each request's own transaction.
+
+    Raises:
+        NotVisible: no key of this team, or revoked already.
+        Conflict: `last_admin`.
+    """
+    await _require_team(transaction)
+    _require_admin_left(await _all(transaction, "lock_admin_keys", now=now), [credential_id])
+    _found(await _one(transaction, "revoke_key", credential_id=credential_id, now=now), "key")
+    return await read_key(transaction, credential_id)
+
+
+def _stored(minted: MintedKey) -> dict[str, object]:
+    return {"prefix": minted.prefix, "suffix": minted.suffix, "secret_sha256": minted.secret_sha256}
+
+
+def _key(row: dict[str, Any]) -> Key:
+    return Key(**{**row, "scopes": tuple(row["scopes"])})
+
+
+# -- spaces
+
+
+async def _add_space(
+    transaction: TeamTransaction, kind: str, *, now: datetime, owner_profile_id: UUID | None = None, owner_credential_id: UUID | None = None
+) -> None:
+    await _do(
+        transaction,
+        "add_space",
+        space_id=new_id(),
+        space_kind=kind,
+        owner_profile_id=owner_profile_id,
+        owner_credential_id=owner_credential_id,
+        now=now,
+    )
+
+
+async def list_spaces(transaction: TeamTransaction) -> list[SpaceEntry]:
+    """The shared space, named ones by name, then private ones by the name of their owner.
+
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
+    await _require_team(transaction)
+    return [SpaceEntry(kind=row.pop("space_kind"), **row) for row in await _all(transaction, "list_spaces")]

@@ -1,0 +1,25 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.databases import TestDatabase, clone, drop, make_template
+
+
+@pytest.fixture(scope="session")
+def template() -> Iterator[str]:
+    """The name of a migrated database to clone."""
+    name = make_template()
+    yield name
+    drop(name)
+
+
+@pytest.fixture
+def database(template: str) -> Iterator[TestDatabase]:
+    """A migrated database of one test's own."""
+    made = clone(template)
+    yield made
+    drop(made.name)

@@ -1,0 +1,115 @@
+"""Databases for tests: one server, one migrated template for each test process, a clone for each test.
+
+`COMMONLORE_TEST_SERVER` is a superuser's conninfo of a server to use; without it an embedded one is started in a
+temporary home, without fsync, and stopped at exit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from commonlore.db.embedded import EmbeddedPostgres
+from commonlore.db.locate import Database, prepare_database
+from commonlore.db.provision import ROLES, _search_path, role_passwords
+
+_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
+
+
+@dataclass(frozen=True)
+class TestDatabase(Database):
+    """A database of one test."""
+
+    __test__ = False
+    name: str = field(default="", kw_only=True)
+
+
+@cache
+def server_conninfo() -> str:
+    """The superuser's conninfo of the server under test."""
+    given = os.environ.get("COMMONLORE_TEST_SERVER")
+    if given:
+        return given
+    home = Path(tempfile.mkdtemp(prefix="commonlore-test-"))
+    server = EmbeddedPostgres(home, parameters=_FAST)
+    server.start()
+
+    def stop() -> None:
+        server.release()
+        shutil.rmtree(home, ignore_errors=True)
+
+    atexit.register(stop)
+    return server.superuser_conninfo()
+
+
+@cache
+def passwords() -> dict[str, str]:
+    """Passwords of the roles. Roles belong to the server, so every process that uses it must know the same ones.
+
+    A server that is used for more than tests has others: `COMMONLORE_TEST_HOME` names the folder of its roles.json.
+    """
+    home = os.environ.get("COMMONLORE_TEST_HOME")
+    if home:
+        return role_passwords(Path(home))
+    known = {role: f"test-only-{role}" for role in ROLES}
+    with psycopg.connect(server_conninfo()) as connection:
+        exists = connection.execute("select from pg_roles where rolname = 'commonlore_app'").fetchone() is not None
+    if exists:
+        try:
+            psycopg.connect(make_conninfo(server_conninfo(), user="commonlore_app", password=known["commonlore_app"])).close()
+        except psycopg.OperationalError as error:
+            raise RuntimeError("the roles of this server have other passwords; set COMMONLORE_TEST_HOME to the folder of its roles.json") from error
+    return known
+
+
+def _addresses(name: str) -> TestDatabase:
+    admin = make_conninfo(server_conninfo(), dbname=name)
+
+    def of(role: str) -> str:
+        return make_conninfo(admin, user=role, password=passwords()[role])
+
+    return TestDatabase(
+        embedded=False,
+        admin=admin,
+        migrator=of("commonlore_migrator"),
+        serving=of("commonlore_app"),
+        worker=of("commonlore_worker"),
+        name=name,
+    )
+
+
+def make_template() -> str:
+    """A migrated database to clone. Its name holds the xdist worker and the process, so that processes never share one."""
+    name = f"test_template_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{os.getpid()}"
+    drop(name)
+    with psycopg.connect(server_conninfo(), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    prepare_database(_addresses(name), passwords())
+    return name
+
+
+def clone(template: str) -> TestDatabase:
+    """A copy of the template. Role settings belong to a database and are not copied, so they are made again."""
+    name = f"test_{os.getpid()}_{uuid4().hex[:12]}"
+    statement = sql.SQL("create database {} template {} strategy file_copy")
+    with psycopg.connect(server_conninfo(), autocommit=True) as connection:
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+    database = _addresses(name)
+    with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
+        _search_path(connection)
+    return database
+
+
+def drop(name: str) -> None:
+    with psycopg.connect(server_conninfo(), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
