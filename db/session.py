@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
@@ -36,25 +37,33 @@ def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
         timeout=5.0,
         max_waiting=200,
         kwargs={"autocommit": True, "row_factory": dict_row, "application_name": f"commonlore-{name}"},
-        check=AsyncConnectionPool.check_connection if name == "worker" else None,
+        configure=register_vector_async,
         open=False,
         name=name,
     )
 
 
 class TeamTransaction:
-    """An open transaction of one team. `enter` opens a space; statements are then run through `connection`."""
+    """An open transaction of one team. `enter` opens a space; `execute` runs a statement with both locks bound."""
 
     def __init__(self, connection: AsyncConnection[DictRow], team_id: UUID) -> None:
         self.connection = connection
         self.team_id = team_id
+        self.epochs: dict[UUID, int] = {}
+        self.space_epoch: int | None = None
 
     async def enter(self, space_id: UUID) -> None:
         """Open one space for the statements that follow; the one that was open is closed.
 
-        In a pipeline this costs no round trip of its own.
+        In a pipeline this costs no round trip of its own. The policies get the epoch from the database, the statements'
+        own predicates from what authentication read: two locks with a key each.
         """
+        self.space_epoch = self.epochs.get(space_id)
         await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
+
+    async def execute(self, statement: LiteralString | sql.Composed, /, **parameters: object) -> AsyncCursor[DictRow]:
+        """Run one statement of `queries/`; `team_id` and `space_epoch` are added."""
+        return await self.connection.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
 
 @asynccontextmanager
@@ -98,13 +107,16 @@ async def actor_transaction(
     async with team_transaction(pool, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot) as transaction:
         parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
         cursor = await transaction.connection.execute(_SQL["authenticate"], parameters)
-        yield _actor(key, await cursor.fetchone()), transaction
+        row = await cursor.fetchone()
+        actor = _actor(key, row)
+        transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
+        yield actor, transaction
 
 
 def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
     if not matches(key, bytes(row["secret_sha256"]) if row else None) or row is None or not row["valid"]:
         raise Unauthenticated("credential_invalid", "the key is unknown, expired or revoked")
-    spaces = sorted((Space(UUID(space_id), kind, name) for space_id, kind, name in row["spaces"]), key=lambda space: space.order)
+    spaces = sorted((Space(UUID(space_id), kind, name) for space_id, kind, name, _ in row["spaces"]), key=lambda space: space.order)
     return Actor(
         team_id=key.team_id,
         profile_id=row["profile_id"],

@@ -24,7 +24,7 @@ class Field:
     meaning: str
 
 
-def _integer(low: int, high: int) -> Field | Any:
+def _integer(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         number = int(text)
         if not low <= number <= high:

@@ -221,7 +221,7 @@ create table commonlore.value_record (
 create table commonlore.predicate_definition (
     team_id uuid not null,
     space_epoch bigint not null,
-    predicate_key text not null check (predicate_key ~ '^[a-z][a-z0-9_]{0,127}$'),
+    predicate_key text not null check (length(predicate_key) between 1 and 128),
     version integer not null check (version >= 1),
     aliases text[] not null,
     subject_kinds text[] not null,

@@ -18,7 +18,7 @@ select set_config('commonlore.space_epoch', coalesce((
 select c.credential_id, c.profile_id, c.secret_sha256, c.scopes, t.unclaimed_evidence,
        c.revoked_at is null and p.retired_at is null and t.retired_at is null
            and coalesce(c.expires_at > %(now)s::timestamptz, true) as valid,
-       (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name)), '[]')
+       (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name, s.space_epoch)), '[]')
         from commonlore.space s
         where s.lifecycle_state = 'active'
           and (s.space_kind = 'team_shared' and s.name is null

@@ -1,0 +1,277 @@
+"""The ledger over PostgreSQL: the reads before a write, and the one transaction of a write."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from commonlore.db.evidence_rows import store_evidence
+from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.db.sql import statements
+from commonlore.db.vectors import as_halfvec
+from commonlore.domain.ids import NewId, new_id
+from commonlore.domain.ledger.entity import NamedEntity
+from commonlore.domain.ledger.predicate import Predicate
+from commonlore.domain.ledger.relationship import Statement
+from commonlore.domain.ledger.value import NORMALIZATION_VERSION
+from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.posting import count_terms, document_statistics
+from commonlore.domain.remember.changes import Changes, DocumentRow
+from commonlore.domain.remember.decide import Cited, Relationship
+from commonlore.domain.remember.ground import CitedText
+from commonlore.domain.remember.prepare import Prepared
+from commonlore.domain.remember.resolve import KnownEntity, NameState
+from commonlore.domain.remember.result import RememberResult
+from commonlore.domain.remember.service import Replay, StoredEvidence, Submission
+from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.time import Clock
+
+_SQL = statements("ledger")
+_ROWS = statements("ledger_rows")
+EMBED_PARTS = "embed_parts"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresLedger:
+    """`Ledger` for the holder of one key."""
+
+    pool: Pool
+    key: PresentedKey
+    clock: Clock
+    timeout_ms: int
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[LedgerSession]:
+        async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms, snapshot=True) as (actor, transaction):
+            yield LedgerSession(actor, transaction)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[LedgerSession]:
+        async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms) as (actor, transaction):
+            yield LedgerSession(actor, transaction)
+
+
+class LedgerSession:
+    """`LedgerReader` and `LedgerWriter` inside one transaction."""
+
+    def __init__(self, actor: Actor, transaction: TeamTransaction) -> None:
+        self.actor = actor
+        self._transaction = transaction
+        self._space_id: UUID | None = None
+
+    async def enter(self, space: Space) -> None:
+        self._space_id = space.space_id
+        await self._transaction.enter(space.space_id)
+
+    async def find_submission(self, idempotency_key: str) -> Replay | None:
+        cursor = await self._transaction.execute(_SQL["find_submission"], credential_id=self.actor.credential_id, idempotency_key=idempotency_key)
+        row = await cursor.fetchone()
+        return Replay(bytes(row["request_sha256"]), row["result"]) if row else None
+
+    async def claim(self, submission: Submission) -> Replay | None:
+        cursor = await self._transaction.execute(
+            _SQL["claim_submission"],
+            submission_id=submission.submission_id,
+            profile_id=self.actor.profile_id,
+            credential_id=self.actor.credential_id,
+            idempotency_key=submission.idempotency_key,
+            request_sha256=submission.prepared.request_sha256,
+            now=submission.now,
+        )
+        if await cursor.fetchone() is not None:
+            return None
+        assert submission.idempotency_key is not None
+        # A key that was used in another space, or before a fence, shows no row here: another request all the same.
+        return await self.find_submission(submission.idempotency_key) or Replay(b"", None)
+
+    async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]:
+        return await store_evidence(self._transaction, submission, vectors, new_id=new_id)
+
+    async def lock_ledger(self) -> None:
+        await self._transaction.execute(_SQL["lock_ledger"])
+
+    async def read_names(self, prepared: Prepared) -> NameState:
+        proposals = prepared.relationships
+        keys = {key for item in proposals for key in (item.subject_key, item.object_key) if key is not None}
+        ids = {
+            end.known_entity_id for item in proposals for end in (item.proposal.subject, item.proposal.object.entity) if end and end.known_entity_id
+        }
+        values = [item.value for item in proposals if item.value is not None]
+        async with self._transaction.connection.pipeline():
+            names = await self._transaction.execute(_SQL["read_names"], name_keys=sorted(keys), entity_ids=sorted(ids))
+            predicates = await self._transaction.execute(_SQL["read_predicates"], keys=sorted({item.predicate_key for item in proposals}))
+            found = await self._transaction.execute(
+                _SQL["read_values"],
+                types=[value.value_type for value in values],
+                canonicals=[value.canonical for value in values],
+                normalization_version=NORMALIZATION_VERSION,
+            )
+            return _name_state(await names.fetchall(), await predicates.fetchall(), await found.fetchall())
+
+    async def read_cited(self, evidence_ids: Sequence[UUID]) -> dict[UUID, Cited]:
+        cursor = await self._transaction.execute(_SQL["read_cited"], evidence_ids=list(evidence_ids))
+        return {
+            row["evidence_id"]: Cited(row["evidence_id"], CitedText(row["content"], row["speaker"]), row["source_group_key"], row["authority"])
+            for row in await cursor.fetchall()
+        }
+
+    async def read_relationships(self, wanted: Sequence[Statement]) -> list[Relationship]:
+        if not wanted:
+            return []
+        cursor = await self._transaction.execute(
+            _SQL["read_relationships"],
+            profile_id=self.actor.profile_id,
+            subjects=[item.subject_entity_id for item in wanted],
+            predicates=[item.predicate_key for item in wanted],
+            objects=[item.object_entity_id or item.object_value_id for item in wanted],
+            generation=(await self._generations())[0],
+        )
+        return [_relationship(row) for row in await cursor.fetchall()]
+
+    async def _generations(self) -> list[int]:
+        cursor = await self._transaction.execute(_SQL["served_generation"])
+        return [row["generation"] for row in await cursor.fetchall()]
+
+    async def write(self, submission: Submission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
+        generations = await self._generations()
+        common = {"now": submission.now, "submission_id": submission.submission_id, "profile_id": self.actor.profile_id}
+        touched = [item.relationship_id for item in changes.changed]
+        async with self._transaction.connection.pipeline():
+            for name in ("entities", "resolutions", "values", "predicates"):
+                await self._rows(name, getattr(changes, name), common)
+            await self._rows("changed", [item for item in changes.changed if item.status != "active"], common)
+            await self._rows("changed", [item for item in changes.changed if item.status == "active"], common)
+            for name in ("relationships", "observations", "verifications", "supports", "transitions"):
+                await self._rows(name, getattr(changes, name), common)
+            if touched:
+                await self._transaction.execute(_ROWS["recount"], relationship_ids=touched)
+                await self._transaction.execute(_ROWS["release_supported"], relationship_ids=touched)
+                await self._transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=touched, now=submission.now)
+            for generation in generations:
+                await self._documents(generation, changes.documents, vectors)
+        return any(row.document_text not in vectors for row in changes.documents)
+
+    async def _rows(self, name: str, rows: Sequence[msgspec.Struct], common: Mapping[str, object]) -> None:
+        if rows:
+            await self._transaction.execute(_ROWS[name], rows=msgspec.json.encode(rows).decode(), **common)
+
+    async def _documents(self, generation: int, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]) -> None:
+        if not documents:
+            return
+        replaced = [row.relationship_id for row in documents if row.replaces is not None]
+        if replaced:
+            await self._transaction.execute(_ROWS["forget_postings"], generation=generation, relationship_ids=replaced)
+        rows = [
+            {
+                "relationship_id": row.relationship_id,
+                "source_version": row.source_version,
+                "document_text": row.document_text,
+                "search_state": "current" if row.document_text in vectors else "pending",
+            }
+            for row in documents
+        ]
+        await self._transaction.execute(_ROWS["documents"], generation=generation, rows=msgspec.json.encode(rows).decode())
+        counted = [(row.relationship_id, count_terms(row.document_text)) for row in documents]
+        postings = [(term, key, frequency, found.length) for key, found in counted for term, frequency in found.frequencies.items()]
+        terms, keys, frequencies, lengths = zip(*sorted(postings), strict=True)
+        await self._transaction.execute(
+            _ROWS["document_postings"],
+            generation=generation,
+            terms=list(terms),
+            relationship_ids=list(keys),
+            frequencies=list(frequencies),
+            lengths=list(lengths),
+        )
+        await self._statistics(generation, documents)
+        embedded = [row for row in documents if row.document_text in vectors]
+        if embedded:
+            await self._transaction.execute(
+                _ROWS["document_vectors"],
+                generation=generation,
+                relationship_ids=[row.relationship_id for row in embedded],
+                embeddings=[as_halfvec(vectors[row.document_text]) for row in embedded],
+            )
+
+    async def _statistics(self, generation: int, documents: Sequence[DocumentRow]) -> None:
+        difference = document_statistics([(row.document_text, row.replaces) for row in documents])
+        await self._transaction.execute(
+            _ROWS["document_statistics"],
+            generation=generation,
+            statistic_id=new_id(),
+            terms=list(difference.documents_by_term),
+            counts=list(difference.documents_by_term.values()),
+            documents=difference.documents,
+            length=difference.length,
+        )
+
+    async def enqueue_embedding(self) -> None:
+        assert self._space_id is not None
+        args = {"team_id": str(self._transaction.team_id), "space_id": str(self._space_id)}
+        await self._transaction.execute(
+            _ROWS["enqueue"],
+            task_name=EMBED_PARTS,
+            queue_name="embedding",
+            priority=0,
+            queueing_lock=f"{EMBED_PARTS}:{self._space_id}",
+            args=msgspec.json.encode(args).decode(),
+        )
+
+    async def conclude(self, submission: Submission, result: RememberResult) -> None:
+        encoded = msgspec.json.encode(result).decode()
+        await self._transaction.execute(_SQL["conclude_submission"], submission_id=submission.submission_id, result=encoded)
+
+
+def _name_state(names: Sequence[dict[str, Any]], predicates: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]]) -> NameState:
+    state = NameState()
+    for row in names:
+        entity = NamedEntity(row["entity_id"], row["entity_kind"], row["names"][0])
+        state.by_id[entity.entity_id] = KnownEntity(entity, tuple(row["names"]))
+        for key in row["matched"] or ():
+            state.by_key.setdefault(key, []).append(entity)
+    for row in predicates:
+        state.predicates[row["predicate_key"]] = Predicate(
+            key=row["predicate_key"],
+            version=row["version"],
+            aliases=tuple(row["aliases"]),
+            subject_kinds=tuple(row["subject_kinds"]),
+            object_kinds=tuple(row["object_kinds"]),
+            relationship_kind=row["relationship_kind"],
+            current_cardinality=row["current_cardinality"],
+            lifecycle_state=row["lifecycle_state"],
+        )
+    for row in values:
+        state.values[(row["value_type"], row["canonical_value"], row["unit"])] = row["value_id"]
+    return state
+
+
+def _relationship(row: dict[str, Any]) -> Relationship:
+    known_to: datetime | None = row["known_to"]
+    return Relationship(
+        relationship_id=row["relationship_id"],
+        statement=Statement(
+            row["subject_entity_id"],
+            row["predicate_key"],
+            row["object_entity_id"],
+            row["object_value_id"],
+            row["polarity"],
+            row["scope_key"],
+            row["valid_from"],
+        ),
+        status=row["status"],
+        version=row["version"],
+        valid_to=row["valid_to"],
+        document_text=row["document_text"],
+        supports={(UUID(evidence_id), start, end) for evidence_id, start, end, _ in row["supports"]},
+        source_groups={group for *_, group in row["supports"]},
+        known_to=known_to,
+        relationship_kind=row["relationship_kind"],
+        current_cardinality=row["current_cardinality"],
+        predicate_version=row["predicate_version"],
+    )

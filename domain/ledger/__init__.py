@@ -1,0 +1,1 @@
+"""What is known: keys, values, predicates and the states of relationships."""

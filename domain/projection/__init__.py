@@ -1,0 +1,1 @@
+"""Read models rendered from the ledger."""

@@ -1,0 +1,1 @@
+"""The write: one call, one transaction, searchable when it returns."""

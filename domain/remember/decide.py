@@ -1,0 +1,339 @@
+"""From statements to rows: which relationships are new, which gain support, which give way.
+
+Pure: the same proposals and the same state give the same decisions. Proposals count in the order of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from commonlore.domain.ids import NewId
+from commonlore.domain.ledger.relationship import STATUS_OF_VERDICT, Statement, Verdict
+from commonlore.domain.projection.document import RelationshipWording, render
+from commonlore.domain.remember.changes import (
+    Changes,
+    DocumentRow,
+    ObservationRow,
+    RelationshipChange,
+    RelationshipRow,
+    SupportRow,
+    TransitionRow,
+    VerificationRow,
+)
+from commonlore.domain.remember.ground import VERIFIER, CitedText, Grounding, ground
+from commonlore.domain.remember.resolve import ResolvedProposal
+from commonlore.domain.remember.result import RelationshipResult, SplitResult
+from commonlore.domain.text.parts import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A text that proposals may cite, with what its supports carry."""
+
+    evidence_id: UUID
+    text: CitedText
+    source_group_key: str
+    authority: str
+
+
+@dataclass(slots=True)
+class Relationship:
+    """A relationship as it stands while the request is decided; `stored` tells whether its row exists already."""
+
+    relationship_id: UUID
+    statement: Statement
+    status: str
+    version: int
+    valid_to: datetime | None
+    document_text: str | None
+    supports: set[tuple[UUID, int, int]] = field(default_factory=set)
+    source_groups: set[str] = field(default_factory=set)
+    stored: bool = True
+    first_version: int = 0
+    known_to: datetime | None = None
+    relationship_kind: str = "state"
+    current_cardinality: str = "many"
+    predicate_version: int = 1
+
+    def __post_init__(self) -> None:
+        self.first_version = self.version
+
+
+def wording_of(resolved: ResolvedProposal, valid_to: datetime | None) -> str:
+    """The document text of a resolved proposal."""
+    assert resolved.statement and resolved.subject and resolved.target and resolved.predicate
+    statement = resolved.statement
+    return render(
+        RelationshipWording(
+            subject=resolved.subject.wording,
+            predicate=resolved.predicate.wording,
+            object=resolved.target.wording,
+            polarity=statement.polarity,
+            scope=statement.scope_key,
+            valid_from=statement.valid_from,
+            valid_to=valid_to,
+        )
+    )
+
+
+def decide(
+    resolved: Sequence[ResolvedProposal],
+    *,
+    existing: Sequence[Relationship],
+    cited: Mapping[int, Cited],
+    known_cited: Mapping[UUID, Cited],
+    changes: Changes,
+    new_id: NewId,
+    now: datetime,
+) -> list[RelationshipResult]:
+    """Fill `changes` and return one result a proposal, in order.
+
+    `existing` are the author's own relationships that share a statement, or the one-current scope of one, with a
+    proposal. `cited` is by evidence index.
+    """
+    decision = _Decision({item.statement: item for item in existing}, cited, known_cited, changes, new_id, now)
+    results = [decision.take(item) for item in resolved]
+    decision.conclude()
+    return results
+
+
+@dataclass(slots=True)
+class _Decision:
+    relationships: dict[Statement, Relationship]
+    cited: Mapping[int, Cited]
+    known_cited: Mapping[UUID, Cited]
+    changes: Changes
+    new_id: NewId
+    now: datetime
+    documents: dict[UUID, DocumentRow] = field(default_factory=dict)
+
+    def take(self, resolved: ResolvedProposal) -> RelationshipResult:
+        proposal = resolved.prepared.proposal
+        if resolved.refusal is not None or resolved.statement is None:
+            assert resolved.refusal is not None
+            self._observe(resolved, None)
+            return RelationshipResult(
+                ref=proposal.ref,
+                disposition="not_stored",
+                splits=[],
+                reason=resolved.refusal.reason,
+                message=resolved.refusal.message,
+                remediation=resolved.refusal.remediation,
+            )
+        assert resolved.subject and resolved.target and resolved.predicate
+        groundings = [(item, self._ground(item, span, resolved)) for item, span in self._citations(resolved)]
+        verdict: Verdict = "entailed" if any(found.verdict == "entailed" for _, found in groundings) else "insufficient"
+        relationship = self._relationship(resolved, verdict)
+        observation_id = self._observe(resolved, relationship.relationship_id)
+        rationale = next((found.rationale for _, found in groundings if found.verdict == verdict), "no cited text is visible in this space")
+        verification_id = self._verify(observation_id, verdict, rationale)
+        gained = self._support(relationship, groundings, observation_id, verification_id) if verdict == "entailed" else False
+        self._transition(resolved, relationship, verdict, gained, verification_id)
+        return self._result(resolved, relationship, verdict, rationale)
+
+    def _citations(self, resolved: ResolvedProposal) -> list[tuple[Cited, Span | None]]:
+        """Each cited text once, in the order of the request; an explicit span takes the place of its whole text."""
+        proposal = resolved.prepared.proposal
+        spanned = [(self.cited[item.evidence_index], Span(item.start, item.end)) for item in proposal.supports]
+        explicit = {item.evidence_index for item in proposal.supports}
+        indexed = [(self.cited[index], None) for index in dict.fromkeys(proposal.evidence_indices) if index not in explicit]
+        known = [(self.known_cited[key], None) for key in dict.fromkeys(proposal.known_evidence_ids) if key in self.known_cited]
+        return [*spanned, *indexed, *known]
+
+    @staticmethod
+    def _ground(item: Cited, span: Span | None, resolved: ResolvedProposal) -> Grounding:
+        assert resolved.subject and resolved.target
+        text = CitedText(item.text.content, item.text.speaker, span)
+        return ground(text, resolved.subject.names, resolved.target.names)
+
+    def _relationship(self, resolved: ResolvedProposal, verdict: Verdict) -> Relationship:
+        statement, predicate = resolved.statement, resolved.predicate
+        assert statement is not None and predicate is not None
+        found = self.relationships.get(statement)
+        if found is None:
+            found = Relationship(
+                relationship_id=self.new_id(),
+                statement=statement,
+                status=STATUS_OF_VERDICT[verdict],
+                version=0,
+                valid_to=resolved.prepared.valid_to,
+                document_text=None,
+                stored=False,
+                relationship_kind=predicate.relationship_kind,
+                current_cardinality=predicate.current_cardinality,
+                predicate_version=predicate.version,
+            )
+            self.relationships[statement] = found
+        return found
+
+    def _observe(self, resolved: ResolvedProposal, relationship_id: UUID | None) -> UUID:
+        observation_id = self.new_id()
+        proposal = msgspec.to_builtins(resolved.prepared.proposal)
+        self.changes.observations.append(
+            ObservationRow(observation_id=observation_id, relationship_id=relationship_id, ref=resolved.prepared.proposal.ref, proposal=proposal)
+        )
+        return observation_id
+
+    def _verify(self, observation_id: UUID, verdict: Verdict, rationale: str) -> UUID:
+        event_id = self.new_id()
+        self.changes.verifications.append(
+            VerificationRow(
+                event_id=event_id,
+                observation_id=observation_id,
+                evidence_verdict=verdict,
+                verifier=VERIFIER,
+                confidence=1.0 if verdict == "entailed" else 0.0,
+                rationale=rationale,
+            )
+        )
+        return event_id
+
+    def _support(
+        self, relationship: Relationship, groundings: Sequence[tuple[Cited, Grounding]], observation_id: UUID, verification_id: UUID
+    ) -> bool:
+        before = len(relationship.supports)
+        for item, found in groundings:
+            if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in relationship.supports:
+                continue
+            relationship.supports.add(key)
+            relationship.source_groups.add(item.source_group_key)
+            self.changes.supports.append(
+                SupportRow(
+                    support_id=self.new_id(),
+                    decision_event_id=self.new_id(),
+                    relationship_id=relationship.relationship_id,
+                    observation_id=observation_id,
+                    verification_event_id=verification_id,
+                    evidence_id=item.evidence_id,
+                    source_group_key=item.source_group_key,
+                    span_start=found.span.start,
+                    span_end=found.span.end,
+                    quote=item.text.content[found.span.start : found.span.end],
+                    authority=item.authority,
+                )
+            )
+        return len(relationship.supports) > before
+
+    def _transition(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, gained: bool, verification_id: UUID) -> None:
+        """A new row, new support, a reactivation or a newly known end each make a version; anything else leaves the row alone."""
+        new = item.version == 0
+        before = None if new else item.status
+        reactivated = not new and verdict == "entailed" and gained and item.status in ("pending_evidence", "superseded", "retracted")
+        valid_to = resolved.prepared.valid_to
+        ended = not new and verdict == "entailed" and valid_to is not None and valid_to != item.valid_to
+        if not (new or gained or reactivated or ended):
+            return
+        if reactivated:
+            item.status, item.known_to = "active", None
+        if ended:
+            item.valid_to = valid_to
+        item.version += 1
+        reason = f"verification:{verdict}" if new else "reactivated" if reactivated else "support_granted" if gained else "validity_learned"
+        self._transition_row(item, before, reason, verification_id)
+        if item.current_cardinality == "one" and item.status == "active" and (new or reactivated):
+            self._supersede_siblings(item, verification_id)
+        self._document(resolved, item)
+
+    def _supersede_siblings(self, item: Relationship, verification_id: UUID) -> None:
+        """The author's earlier current statements of the same scope give way (dense-mem 24)."""
+        for sibling in self.relationships.values():
+            if (
+                sibling is not item
+                and sibling.status == "active"
+                and sibling.current_cardinality == "one"
+                and sibling.statement.current_scope == item.statement.current_scope
+            ):
+                sibling.status, sibling.known_to = "superseded", self.now
+                sibling.version += 1
+                self._transition_row(sibling, "active", "replaced", verification_id)
+
+    def _transition_row(self, item: Relationship, before: str | None, reason: str, verification_id: UUID) -> None:
+        self.changes.transitions.append(
+            TransitionRow(
+                event_id=self.new_id(),
+                relationship_id=item.relationship_id,
+                from_status=before,
+                to_status=item.status,
+                version=item.version,
+                reason=reason,
+                verification_event_id=verification_id,
+            )
+        )
+
+    def _document(self, resolved: ResolvedProposal, item: Relationship) -> None:
+        text = wording_of(resolved, item.valid_to)
+        if text == item.document_text:
+            return
+        stored = self.documents.get(item.relationship_id)
+        self.documents[item.relationship_id] = DocumentRow(
+            relationship_id=item.relationship_id,
+            source_version=item.version,
+            document_text=text,
+            replaces=stored.replaces if stored else item.document_text,
+        )
+
+    def conclude(self) -> None:
+        """Turn the final state of each relationship into one row."""
+        for statement, item in self.relationships.items():
+            if not item.stored:
+                self.changes.relationships.append(_new_row(statement, item))
+            elif item.version != item.first_version:
+                self.changes.changed.append(
+                    RelationshipChange(
+                        relationship_id=item.relationship_id,
+                        status=item.status,
+                        valid_to=item.valid_to,
+                        version=item.version,
+                        known_to=item.known_to,
+                    )
+                )
+        self.changes.documents.extend(self.documents.values())
+
+    def _result(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, rationale: str) -> RelationshipResult:
+        statement = item.statement
+        explained = (
+            {}
+            if verdict == "entailed"
+            else {
+                "reason": "relationship_pending_evidence",
+                "message": rationale,
+                "remediation": "Cite evidence that names both ends, or declare its speaker.",
+            }
+        )
+        return RelationshipResult(
+            ref=resolved.prepared.proposal.ref,
+            disposition="stored",
+            splits=[SplitResult(relationship_id=item.relationship_id, relationship_version=item.version, split_index=0, status=item.status)],
+            subject_entity_id=statement.subject_entity_id,
+            object_entity_id=statement.object_entity_id or msgspec.UNSET,
+            predicate_key=statement.predicate_key,
+            **explained,
+        )
+
+
+def _new_row(statement: Statement, item: Relationship) -> RelationshipRow:
+    return RelationshipRow(
+        relationship_id=item.relationship_id,
+        semantic_group_key=statement.semantic_group_key,
+        subject_entity_id=statement.subject_entity_id,
+        predicate_key=statement.predicate_key,
+        predicate_version=item.predicate_version,
+        object_entity_id=statement.object_entity_id,
+        object_value_id=statement.object_value_id,
+        relationship_kind=item.relationship_kind,
+        current_cardinality=item.current_cardinality,
+        status=item.status,
+        polarity=statement.polarity,
+        scope_key=statement.scope_key,
+        valid_from=statement.valid_from,
+        valid_to=item.valid_to,
+        support_count=len(item.supports),
+        source_group_count=len(item.source_groups),
+        version=item.version,
+        known_to=item.known_to,
+    )

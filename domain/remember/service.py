@@ -1,0 +1,271 @@
+"""Remember: from a request to rows, in one line.
+
+    prepare -> foresee -> embed -> claim -> store evidence -> resolve -> decide -> write -> conclude
+
+`foresee` reads, in a transaction of its own, what the names in the request mean, so that every document can be embedded
+before the write begins: no model runs inside a transaction. Should another writer change a name in between, the document
+gets its vector by a job, never a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+import numpy as np
+
+from commonlore.domain.degradation import SearchState, combine
+from commonlore.domain.errors import Conflict
+from commonlore.domain.ids import NewId
+from commonlore.domain.ledger.evidence import source_group_key
+from commonlore.domain.ledger.relationship import Statement
+from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, Vectors
+from commonlore.domain.remember.changes import Changes
+from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
+from commonlore.domain.remember.ground import CitedText
+from commonlore.domain.remember.prepare import MAX_PART_TOKENS, Prepared, PreparedEvidence
+from commonlore.domain.remember.resolve import NameState, resolve_proposals
+from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult
+from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.text.parts import split_parts
+from commonlore.domain.time import Clock
+
+INLINE_VECTORS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Who submits what, under which id and at which instant."""
+
+    submission_id: UUID
+    actor: Actor
+    space: Space
+    prepared: Prepared
+    correlation_id: str
+    now: datetime
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self.prepared.request.idempotency_key
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A submission that was stored before under the same key: the hash of its request and its result, as stored."""
+
+    request_sha256: bytes
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvidence:
+    """Where one text of the request lies now. `is_new` is false for a later sighting."""
+
+    evidence_id: UUID
+    is_new: bool
+
+
+class LedgerReader(Protocol):
+    """One short read before the write."""
+
+    actor: Actor
+
+    async def enter(self, space: Space) -> None: ...
+
+    async def find_submission(self, idempotency_key: str) -> Replay | None: ...
+
+    async def read_names(self, prepared: Prepared) -> NameState: ...
+
+
+class LedgerWriter(Protocol):
+    """One write transaction. The methods are called in the order in which they stand here."""
+
+    actor: Actor
+
+    async def enter(self, space: Space) -> None: ...
+
+    async def claim(self, submission: Submission) -> Replay | None:
+        """Insert the submission, or wait for the one that has its key and return it."""
+        ...
+
+    async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]: ...
+
+    async def lock_ledger(self) -> None:
+        """Until the transaction ends, no other writer resolves names in this space."""
+        ...
+
+    async def read_names(self, prepared: Prepared) -> NameState: ...
+
+    async def read_cited(self, evidence_ids: Sequence[UUID]) -> dict[UUID, Cited]: ...
+
+    async def read_relationships(self, statements: Sequence[Statement]) -> list[Relationship]: ...
+
+    async def write(self, submission: Submission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
+        """Write the rows in their order; returns whether a document still waits for its vector."""
+        ...
+
+    async def enqueue_embedding(self) -> None: ...
+
+    async def conclude(self, submission: Submission, result: RememberResult) -> None: ...
+
+
+class Ledger(Protocol):
+    """Where ledgers are read and written."""
+
+    def reading(self) -> AbstractAsyncContextManager[LedgerReader]: ...
+
+    def writing(self) -> AbstractAsyncContextManager[LedgerWriter]: ...
+
+
+async def remember(
+    prepared: Prepared, *, ledger: Ledger, embedder: Embedder, clock: Clock, new_id: NewId, correlation_id: str
+) -> RememberResult | str:
+    """Store one request, or return the stored answer of the same request as its JSON text.
+
+    Raises:
+        Unauthenticated, Forbidden: the key is not valid or lacks the scope write.
+        Conflict: `idempotency_conflict`, the key belongs to another request.
+        Incorrect: the credential has no private space.
+    """
+    async with ledger.reading() as reader:
+        space = await _open(reader, prepared)
+        key = prepared.request.idempotency_key
+        if key is not None and (replay := await reader.find_submission(key)) is not None:
+            return _replayed(prepared, replay)
+        names = await reader.read_names(prepared) if prepared.relationships else NameState()
+    vectors, warnings = await _embed(_foresee(prepared, names, new_id), embedder)
+    async with ledger.writing() as writer:
+        space = await _open(writer, prepared)
+        submission = Submission(new_id(), writer.actor, space, prepared, correlation_id, clock())
+        if (replay := await writer.claim(submission)) is not None:
+            return _replayed(prepared, replay)
+        stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+        results, waiting = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False)
+        result = _conclude(submission, stored, results, vectors, warnings, waiting)
+        if result.search_state == "pending":
+            await writer.enqueue_embedding()
+        await writer.conclude(submission, result)
+    return result
+
+
+async def _open(ledger: LedgerReader | LedgerWriter, prepared: Prepared) -> Space:
+    ledger.actor.require("write")
+    space = ledger.actor.target(prepared.request.target_space)
+    await ledger.enter(space)
+    return space
+
+
+def _replayed(prepared: Prepared, replay: Replay) -> str:
+    if replay.request_sha256 != prepared.request_sha256:
+        raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
+    if replay.result is None:
+        raise Conflict("commit_conflict", "the first request with this key has not ended", retry_after_s=1)
+    return replay.result
+
+
+def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
+    """Every text that will be embedded, each once: parts first, in order, then documents."""
+    texts = [part.search_text for item in prepared.evidence for part in item.parts]
+    for resolved in resolve_proposals(prepared.relationships, names, Changes(), new_id=new_id):
+        if resolved.statement is not None:
+            texts.append(wording_of(resolved, resolved.prepared.valid_to))
+    return list(dict.fromkeys(texts))
+
+
+async def _embed(texts: Sequence[str], embedder: Embedder) -> tuple[dict[str, Vectors], list[str]]:
+    """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
+    inline = list(texts[:INLINE_VECTORS])
+    try:
+        short = [text for text in inline if embedder.count_tokens(text) <= embedder.max_tokens]
+        made = dict(zip(short, await embedder.embed_texts(short), strict=True)) if short else {}
+        for text in inline:
+            if text not in made:
+                made[text] = await embed_whole(embedder, text)
+    except (EmbeddingUnavailable, EmbeddingMalformed):
+        return {}, ["The embedder did not answer; the texts are searchable by their words and get their vectors by a job."]
+    return made, []
+
+
+async def embed_whole(embedder: Embedder, text: str) -> Vectors:
+    """The vector of a text of any length: the mean over its pieces, unit length. Nothing is cut."""
+    pieces = [text[span.start : span.end] for span in split_parts(text, embedder.count_tokens, max_tokens=min(MAX_PART_TOKENS, embedder.max_tokens))]
+    mean = (await embedder.embed_texts([piece for piece in pieces if piece.strip()])).mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    if not np.isfinite(length) or length < 1e-6:
+        raise EmbeddingMalformed("the mean of the pieces has no direction")
+    return np.asarray(mean / length, dtype=np.float32)
+
+
+async def _relate(
+    writer: LedgerWriter, submission: Submission, stored: Sequence[StoredEvidence], vectors: Mapping[str, Vectors], new_id: NewId
+) -> tuple[list[RelationshipResult], bool]:
+    prepared = submission.prepared
+    await writer.lock_ledger()
+    names = await writer.read_names(prepared)
+    known = list(dict.fromkeys(key for item in prepared.relationships for key in item.proposal.known_evidence_ids))
+    known_cited = await writer.read_cited(known) if known else {}
+    changes = Changes()
+    resolved = resolve_proposals(prepared.relationships, names, changes, new_id=new_id)
+    existing = await writer.read_relationships([item.statement for item in resolved if item.statement is not None])
+    results = decide(
+        resolved,
+        existing=existing,
+        cited={index: _cited(item, place) for index, (item, place) in enumerate(zip(prepared.evidence, stored, strict=True))},
+        known_cited=known_cited,
+        changes=changes,
+        new_id=new_id,
+        now=submission.now,
+    )
+    return results, await writer.write(submission, changes, vectors)
+
+
+def _cited(item: PreparedEvidence, place: StoredEvidence) -> Cited:
+    proposal = item.proposal
+    text = CitedText(proposal.content, proposal.speaker)
+    return Cited(place.evidence_id, text, source_group_key(proposal, place.evidence_id), proposal.authority)
+
+
+def _conclude(
+    submission: Submission,
+    stored: Sequence[StoredEvidence],
+    results: list[RelationshipResult],
+    vectors: Mapping[str, Vectors],
+    warnings: list[str],
+    waiting: bool,
+) -> RememberResult:
+    evidence = [
+        _evidence_result(index, item, place, vectors) for index, (item, place) in enumerate(zip(submission.prepared.evidence, stored, strict=True))
+    ]
+    states: tuple[SearchState, ...] = (*(item.search_state for item in evidence), *(("pending",) if waiting else ()))
+    return RememberResult(
+        contract_version=CONTRACT_VERSION,
+        submission_id=submission.submission_id,
+        submission_kind="remember",
+        correlation_id=submission.correlation_id,
+        processing_state="completed",
+        search_state=combine(states),
+        space_kind=submission.space.public_kind,
+        evidence=evidence,
+        relationship_results=results,
+        errors=[],
+        warnings=warnings,
+    )
+
+
+def _evidence_result(index: int, item: PreparedEvidence, place: StoredEvidence, vectors: Mapping[str, Vectors]) -> EvidenceResult:
+    embedded = all(part.search_text in vectors for part in item.parts)
+    fields: dict[str, str] = {} if place.is_new else {"reason": "duplicate_occurrence"}
+    return EvidenceResult(
+        evidence_index=index,
+        disposition="stored",
+        superseded_evidence_ids=[],
+        search_state="current" if embedded else "pending",
+        evidence_id=place.evidence_id,
+        content_hash="sha256:" + item.content_sha256.hex(),
+        parts=len(item.parts),
+        **fields,
+    )

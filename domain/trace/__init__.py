@@ -1,0 +1,1 @@
+"""One relationship with its evidence and history."""
