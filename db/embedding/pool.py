@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from commonlore.domain.ports import EmbeddingUnavailable
 
@@ -45,8 +45,8 @@ class _Batch(Generic[T]):
 class PriorityPool:
     """Runs short calls in threads, urgent ones before the others.
 
-    Urgent calls have one thread more than the `threads` of all calls, so one of them begins at once even when `threads` other
-    calls run. No other call begins while an urgent one waits, nor while `threads` calls of both kinds run. After
+    One thread more than `threads` exists, so an urgent call begins at once even when `threads` other calls run; at most `threads`
+    urgent calls run. No other call begins while an urgent one waits, nor while `threads` calls of both kinds run. After
     `URGENT_IN_A_ROW` urgent calls one waiting other call goes first, so neither kind starves. Requests of the same kind take
     turns call by call. A call that has begun runs to its end.
     """
@@ -57,7 +57,7 @@ class PriorityPool:
         self._threads = threads
         self._executor = ThreadPoolExecutor(max_workers=threads + 1, thread_name_prefix="commonlore-embedding")
         self._lock = threading.Lock()
-        self._waiting: dict[bool, deque[_Batch[object]]] = {True: deque(), False: deque()}
+        self._waiting: dict[bool, deque[_Batch[Any]]] = {True: deque(), False: deque()}
         self._running = {True: 0, False: 0}
         self._urgent_in_a_row = 0
         self._closed = False
@@ -81,12 +81,12 @@ class PriorityPool:
         with self._lock:
             if self._closed:
                 raise EmbeddingUnavailable("unreachable")
-            self._waiting[urgent].append(batch)  # type: ignore[arg-type]
+            self._waiting[urgent].append(batch)
         self._start()
         try:
             return await batch.future
         finally:
-            self._drop(batch)  # type: ignore[arg-type]
+            self._drop(batch)
 
     def close(self) -> None:
         """Refuse what waits, then wait for the calls that run. Closing twice is allowed."""
@@ -127,7 +127,7 @@ class PriorityPool:
             return False
         return None
 
-    def _work(self, batch: _Batch[object], index: int) -> None:
+    def _work(self, batch: _Batch[Any], index: int) -> None:
         error: BaseException | None = None
         try:
             batch.results[index] = batch.calls[index]()
@@ -144,6 +144,6 @@ class PriorityPool:
                 batch.settle(error)
             self._start()
 
-    def _drop(self, batch: _Batch[object]) -> None:
+    def _drop(self, batch: _Batch[Any]) -> None:
         with self._lock, contextlib.suppress(ValueError):
             self._waiting[batch.urgent].remove(batch)

@@ -240,18 +240,21 @@ def test_any_text_has_a_vector_or_is_refused(embedder: LocalEmbedder, text: str)
 
 
 async def test_queries_go_before_texts(embedder: LocalEmbedder) -> None:
-    """When ten queries in a row are answered, most of the texts asked for before still wait."""
+    """Eight queries in a row never wait for the turns of 20 requests: most of the texts asked for before still wait then."""
 
-    texts = asyncio.create_task(embedder.embed_texts([f"{_text_of(80)} {number}" for number in range(200)]))
-    await _until_waiting(embedder, 190)
-    for number in range(10):
+    texts = [f"{_text_of(80)} {number}" for number in range(10)]
+    requests = [asyncio.create_task(embedder.embed_texts(texts)) for _ in range(20)]
+    await _until_waiting(embedder, 170)
+    for number in range(8):
         await embedder.embed_query(f"query {number}")
     left = embedder.waiting
 
     assert left > 100
 
-    texts.cancel()
-    await asyncio.gather(texts, return_exceptions=True)
+    for request in requests:
+        request.cancel()
+    await asyncio.gather(*requests, return_exceptions=True)
+    assert embedder.waiting == 0
 
 
 async def test_the_loop_is_free_meanwhile(embedder: LocalEmbedder) -> None:

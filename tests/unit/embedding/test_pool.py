@@ -136,6 +136,20 @@ async def test_no_text_begins_while_a_query_runs_on_the_only_core(one: PriorityP
     assert stage.begun == ["text", "query", "text 2", "text 3"]
 
 
+async def test_queries_alone_use_no_spare_thread(one: PriorityPool, stage: Stage) -> None:
+    """The bound on threads holds for queries too; the additional one is for a query beside texts."""
+
+    first = _ask(one, stage.holding("query"), urgent=True)
+    await stage.until_begun("query")
+    second = _ask(one, stage.noting("query 2"), urgent=True)
+    await asyncio.sleep(0)
+
+    assert one.waiting == 1
+
+    stage.let_go("query")
+    await asyncio.gather(first, second)
+
+
 async def test_texts_are_not_starved_by_queries(one: PriorityPool, stage: Stage) -> None:
     """After the stated number of queries in a row, one waiting text goes first."""
 
