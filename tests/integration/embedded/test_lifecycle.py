@@ -169,8 +169,9 @@ def test_ctrl_c_in_the_holders_terminal_spares_the_server(home: Path, hold: Call
     pid = int(holder.line().split()[1])
     os.killpg(holder.process.pid, signal.SIGINT)
     server = EmbeddedPostgres(home, parameters=FAST)
+    found = (server.start(), server.pid, holder.release(), server.release())
 
-    assert ("attached", pid) == (server.start(), server.pid)
+    assert ("attached", pid, "kept", "stopped") == found
 
 
 def test_a_forked_child_does_not_release_its_parents_hold(home: Path) -> None:
