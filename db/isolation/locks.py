@@ -1,0 +1,158 @@
+"""Each lock without the other: every named statement, run four times with the same parameters.
+
+With both locks, with its predicates only, with the policies only, and with neither. The first three must answer alike and
+leave every foreign row as it was. The fourth shows whether the parameters reach foreign rows at all; a statement that
+answers the same with no lock has proved nothing here, and its plan (`statements.py`) is what stands for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg import Connection, sql
+from psycopg.rows import DictRow
+
+from commonlore.db.isolation.attempts import enter
+from commonlore.db.isolation.catalogue import level, tenant_tables
+from commonlore.db.isolation.population import Population, SampleSpace, sample_value
+from commonlore.db.isolation.report import Check
+from commonlore.db.isolation.statements import EXEMPT, named_statements
+from commonlore.db.sql import without_tenant_predicates
+
+Locks = Literal["both", "predicates", "policies", "neither"]
+_LOCKS: tuple[Locks, ...] = ("both", "predicates", "policies", "neither")
+_ROLES = ("commonlore_app", "commonlore_worker", "commonlore_owner")
+_TYPED = re.compile(r"%\((?P<name>\w+)\)s(?:::(?P<kind>\w+(?:\[\])?))?(?:::(?P<then>\w+))?")
+_NOW = datetime(2026, 6, 1, tzinfo=UTC)
+_VECTOR = "[" + ",".join("1" for _ in range(384)) + "]"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`answer`: the rows, or the SQLSTATE. `foreign`: the state of every row outside the open space afterwards."""
+
+    answer: str
+    foreign: str
+    refused: bool
+
+
+def lock_checks(admin: Connection[DictRow], population: Population) -> list[Check]:
+    """Every statement with a tenant mark, under each set of locks. `admin`: a superuser's, autocommit; all is rolled back."""
+    marked = [(subject, name, text) for subject, name, text in named_statements() if "-- tenant" in text and (subject, name) not in EXEMPT]
+    outcomes = {locks: _run_all(admin, population, marked, locks) for locks in _LOCKS}
+    checks = []
+    reached = ran = 0
+    for number, (subject, name, _) in enumerate(marked):
+        runs = {locks: outcomes[locks][number] for locks in _LOCKS}
+        ran += any(not run.refused for run in runs["both"])
+        reached += runs["neither"] != runs["both"]
+        for locks in _LOCKS[1:3]:
+            differing = list(_differences(runs["both"], runs[locks]))
+            checks.append(Check(f"{locks} alone isolate a statement", f"{subject}.{name}", not differing, "; ".join(differing)))
+    seen = f"{len(marked)} statements, {ran} ran to an answer, {reached} reach foreign rows with neither lock"
+    checks.append(Check("statements reach foreign rows when both locks are off", "db/queries", reached > 0, seen))
+    return checks
+
+
+def _differences(both: list[Outcome], one: list[Outcome]) -> Iterator[str]:
+    for label, expected, found in zip(("own ids", "foreign ids"), both, one, strict=True):
+        if expected.answer != found.answer:
+            yield f"{label}: answered {found.answer[:120]} instead of {expected.answer[:120]}"
+        if expected.foreign != found.foreign:
+            yield f"{label}: changed a foreign row"
+
+
+def _run_all(admin: Connection[DictRow], population: Population, marked: list[tuple[str, str, str]], locks: Locks) -> list[list[Outcome]]:
+    """Outcomes by statement: with ids of the open space, then with those of another team's."""
+    tables = tenant_tables(admin)
+    results = []
+    with admin.transaction(force_rollback=True):
+        if locks in ("predicates", "neither"):
+            for table in tables:
+                admin.execute(sql.SQL("alter table {} disable row level security").format(sql.Identifier("commonlore", table)))
+        for _, _, statement in marked:
+            text = statement if locks in ("both", "predicates") else without_tenant_predicates(statement)
+            touched = [table for table in tables if re.search(rf"commonlore\.{table}\b", statement)]
+            results.append(
+                [_run(admin, population, text, _parameters(statement, population, ids), touched) for ids in (population.open, population.foreign)]
+            )
+    return results
+
+
+def _run(admin: Connection[DictRow], population: Population, text: str, parameters: dict[str, Any], touched: list[str]) -> Outcome:
+    """As the first role that is granted what the statement needs."""
+    answer, foreign = "no role may run it", ""
+    for role in _ROLES:
+        try:
+            with admin.transaction(force_rollback=True):
+                enter(admin, population.open)
+                admin.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
+                cursor = admin.execute(text.encode(), parameters)
+                rows = cursor.fetchall() if cursor.description else []
+                answer = f"{cursor.rowcount} rows: {sorted(map(repr, rows))}"
+                admin.execute("reset role")
+                return Outcome(answer, _foreign_state(admin, population.open, touched), refused=False)
+        except psycopg.errors.InsufficientPrivilege as error:
+            answer = f"refused {error.sqlstate}"
+            if "row-level security" in str(error):
+                break
+        except psycopg.Error as error:
+            answer = f"refused {error.sqlstate}"
+            break
+    return Outcome(answer, foreign, refused=True)
+
+
+def _foreign_state(admin: Connection[DictRow], own: SampleSpace, tables: list[str]) -> str:
+    states = []
+    for table in tables:
+        mine = sql.SQL("t.team_id = {}").format(sql.Literal(own.team_id))
+        if level(table) == "space":
+            mine = sql.SQL("{} and t.space_epoch = {}").format(mine, sql.Literal(own.space_epoch))
+        query = sql.SQL("select md5(string_agg(t::text, chr(10) order by t::text)) as state from {} t where not ({})")
+        row = admin.execute(query.format(sql.Identifier("commonlore", table), mine)).fetchone()
+        states.append(str(row["state"] if row else None))
+    return " ".join(states)
+
+
+def _parameters(statement: str, population: Population, ids: SampleSpace) -> dict[str, Any]:
+    """Team and epoch are always the open ones, as the transaction helper gives them; every other id is one of `ids`."""
+    values: dict[str, Any] = {}
+    for match in _TYPED.finditer(statement):
+        values.setdefault(match["name"], _parameter(match["name"], match["kind"] or "text", match["then"], population, ids))
+    return values
+
+
+def _parameter(name: str, kind: str, then: str | None, population: Population, ids: SampleSpace) -> Any:
+    own, one = population.open, name.removesuffix("s")
+    fixed: dict[str, Any] = {"team_id": own.team_id, "space_epoch": own.space_epoch, "space_epochs": [own.space_epoch], "now": _NOW}
+    if name in fixed:
+        return fixed[name]
+    if then == "jsonb" or kind in ("jsonb", "json"):
+        return "[]"
+    if kind == "uuid":
+        return _id(ids, name)
+    if kind == "uuid[]":
+        return [_id(space, one) for space in (own, population.neighbour, population.foreign)]
+    if kind == "text":
+        return population.texts.get(name, name)
+    if kind == "text[]":
+        return [population.texts.get(one, one)]
+    if kind == "timestamptz":
+        return _NOW
+    if kind in ("halfvec", "vector"):
+        return _VECTOR
+    if kind in ("int", "integer", "bigint", "smallint"):
+        return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count")) else 1
+    if kind.endswith("[]"):
+        return [sample_value(kind.removesuffix("[]"))]
+    return sample_value(kind)
+
+
+def _id(space: SampleSpace, name: str) -> UUID:
+    return space.id_of(name)

@@ -1,0 +1,130 @@
+"""The second lock, read off the plans: what each named statement restricts by itself, with no policy in force.
+
+A statement is planned as a superuser, for whom policies do not count. Every scan of a tenant table in its plan must then
+carry a condition on the team, and on the space epoch where the table has one. The planner draws a join's consequences
+(`using (team_id)`), so a condition stated once may hold for several tables; text alone could not tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import DictRow
+
+from commonlore.db.isolation.catalogue import level
+from commonlore.db.isolation.report import Check
+from commonlore.db.sql import statements, subjects, without_tenant_predicates
+
+# Statements that may reach beyond one team or space, by subject and name, and why that is right.
+EXEMPT: Mapping[tuple[str, str], str] = {
+    ("tenancy", "list_teams"): "the owner and the worker list the teams through a policy of its own; the serving role sees its own team only",
+}
+
+PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
+_INSERT = re.compile(r"insert into\s+(?:commonlore\.)?(?P<table>\w+)[^(]*\((?P<columns>[^)]*)\)", re.IGNORECASE)
+_CONDITIONS = ("Index Cond", "Recheck Cond", "Filter", "TID Cond")
+_MARK = "-- tenant"
+
+
+def named_statements() -> Iterator[tuple[str, str, str]]:
+    """Every (subject, name, statement) below db/queries, in order; the catalogue's own reading is left out."""
+    for subject in subjects():
+        if subject != "isolation":
+            for name, statement in statements(subject).items():
+                yield subject, name, statement
+
+
+def unlocked(connection: Connection[DictRow], statement: str) -> list[str]:
+    """Tenant tables that the statement reads or writes without a condition of its own, as `table: what is missing`.
+
+    `connection` is a superuser's. Order of the plan.
+
+    Raises:
+        psycopg.Error: the statement does not plan.
+    """
+    missing = []
+    columns = {match["table"]: set(re.findall(r"\w+", match["columns"])) for match in _INSERT.finditer(statement)}
+    for node in _nodes(_plan(connection, statement)):
+        table = node.get("Relation Name")
+        if table is None or node.get("Schema") != "commonlore" or level(table) == "global":
+            continue
+        needed = ("team_id", "space_epoch") if level(table) == "space" else ("team_id",)
+        if node["Node Type"] != "ModifyTable":
+            text = " and ".join(str(node[key]) for key in _CONDITIONS if key in node)
+            absent = [column for column in needed if not _restricts(text, column)]
+        elif node["Operation"] == "Insert":
+            absent = [column for column in needed if column not in columns.get(table, ())]
+        else:
+            continue  # the rows come from a scan of the same table, which is another node
+        if absent:
+            missing.append(f"{table}: {', '.join(absent)}")
+    return missing
+
+
+def reads_tenant_rows(connection: Connection[DictRow], statement: str) -> bool:
+    """Whether the plan scans a tenant table; an insert of given values does not."""
+    return any(
+        node.get("Schema") == "commonlore" and node["Node Type"] != "ModifyTable" and level(node["Relation Name"]) != "global"
+        for node in _nodes(_plan(connection, statement))
+        if "Relation Name" in node
+    )
+
+
+def _restricts(text: str, column: str) -> bool:
+    name = rf"(?:\w+\.)?{column}"
+    return re.search(rf"(?<![\w.]){name} = |= {name}(?!\w)", text) is not None
+
+
+def positional(statement: str) -> str:
+    """The statement with `$1`, `$2` ... for its named parameters, so that it can be planned without values."""
+    numbers: dict[str, int] = {}
+    text = PARAMETER.sub(lambda match: f"${numbers.setdefault(match['name'], len(numbers) + 1)}", statement)
+    return text.replace("%%", "%")
+
+
+def _plan(connection: Connection[DictRow], statement: str) -> dict[str, Any]:
+    query = f"explain (generic_plan, verbose, format json) {positional(statement)}"
+    row = connection.execute(query.encode(), None).fetchone()
+    assert row is not None
+    plan: dict[str, Any] = row["QUERY PLAN"][0]["Plan"]
+    return plan
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def statement_checks(connection: Connection[DictRow]) -> list[Check]:
+    """The rules for every named statement. `connection`: a superuser's, autocommit."""
+    return [check for subject, name, statement in named_statements() for check in _check(connection, subject, name, statement)]
+
+
+def _check(connection: Connection[DictRow], subject: str, name: str, statement: str) -> Iterator[Check]:
+    label = f"{subject}.{name}"
+    try:
+        found = unlocked(connection, statement)
+        reads = reads_tenant_rows(connection, statement)
+    except psycopg.Error as error:
+        yield Check("a statement can be planned", label, False, error.diag.message_primary or "")
+        return
+    if (subject, name) in EXEMPT:
+        yield Check("a statement restricts every tenant table", label, True, f"exempt: {EXEMPT[subject, name]}")
+        return
+    yield Check("a statement restricts every tenant table", label, not found, "; ".join(found))
+    if not reads:
+        return
+    if _MARK not in statement:
+        yield Check("a tenant predicate is marked", label, False, "no line ends in `-- tenant`")
+        return
+    try:
+        left = unlocked(connection, without_tenant_predicates(statement))
+    except psycopg.Error as error:
+        yield Check("a statement stands without its marked predicates", label, False, error.diag.message_primary or "")
+        return
+    yield Check("the marked predicates are the lock", label, bool(left), "" if left else "without them every table is still restricted")
