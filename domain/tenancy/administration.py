@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from commonlore.domain.checks import has_visible
-from commonlore.domain.errors import Forbidden, invalid
+from commonlore.domain.errors import Forbidden, NotVisible, invalid
 from commonlore.domain.tenancy.actor import SCOPES, MemoryBinding, Scope, SpaceKind
 from commonlore.domain.time import INSTANT_FORM, parse_instant, render_instant
 
@@ -146,3 +146,24 @@ def require_grantable(asked: Iterable[Scope], held: frozenset[Scope]) -> None:
     for scope in SCOPES:
         if scope in asked and scope not in held:
             raise Forbidden("unauthorized_scope", f"a key with the scope {scope} can be made only by a key that has it", details={"scope": scope})
+
+
+def pick(pointer: str, text: str, candidates: Iterable[tuple[UUID, tuple[str, ...]]]) -> UUID:
+    """The one candidate that a person means: by its id, else by one of its names.
+
+    Raises:
+        NotVisible: none.
+        Incorrect: several have the name; the message lists their ids.
+    """
+    name = unicodedata.normalize("NFC", text).strip()
+    named = []
+    for candidate, names in candidates:
+        if text.strip().lower() in (str(candidate), candidate.hex):
+            return candidate
+        if name in names:
+            named.append(candidate)
+    if not named:
+        raise NotVisible("not_found", f"{pointer}: nothing active has this id or name")
+    if len(named) > 1:
+        raise invalid(pointer, f"{len(named)} have this name; expected one of their ids: {', '.join(map(str, named))}")
+    return named[0]

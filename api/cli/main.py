@@ -1,0 +1,77 @@
+"""`commonlore`: finds the subcommand, and turns every stated failure into a message and an exit code.
+
+0: done. 1: a stated failure, or a check that did not pass. 2: the command line itself is wrong. 130: interrupted.
+A subcommand's module is imported when it runs, so that `--help` costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+from commonlore.api.cli.output import Output, json_option
+from commonlore.domain.errors import CommonloreError
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """Where a subcommand is defined, and its line in the help text."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+SUBCOMMANDS: Mapping[str, Lazy] = {
+    "team": Lazy("commonlore.api.cli.tenancy", "team", "Create, list and retire teams."),
+    "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
+    "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
+    "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
+    "verify-isolation": Lazy("commonlore.api.cli.isolation", "verify_isolation", "Prove that no team or space sees another."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are asked for, in the order of `SUBCOMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = SUBCOMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(import_module(entry.module), entry.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in SUBCOMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="commonlore", prog_name="commonlore")
+@json_option
+def cli() -> None:
+    """Shared memory for teams of people and their agents."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    output = Output()
+    try:
+        result = cli.main(args=list(arguments) if arguments is not None else None, prog_name="commonlore", standalone_mode=False, obj=output)
+    except CommonloreError as error:
+        output.failure(error)
+        return 1
+    except click.ClickException as error:
+        output.usage(error)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return 130
+    return result if isinstance(result, int) else 0
