@@ -41,6 +41,7 @@ _RESERVED = frozenset(
 
 _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
+        "cluster_name": "commonlore",
         "listen_addresses": "127.0.0.1",
         "unix_socket_permissions": "0700",
         "password_encryption": "scram-sha-256",

@@ -148,12 +148,18 @@ def test_an_empty_cluster_never_replaces_one_that_vanished(home: Path, base: Pat
 def test_a_cluster_killed_in_the_making_is_made_anew(
     empty_home: Path, hold: Callable[[Path], Any], eventually: Callable[[Callable[[], bool]], None]
 ) -> None:
-    """kill -9 in the middle of initdb leaves no data folder; the next start waits for what is left of it and begins again."""
+    """kill -9 in the middle of initdb leaves no data folder. The next start does not write beside what still runs, then begins again."""
     holder = hold(empty_home)
     eventually(lambda: (empty_home / "data.new" / "global").is_dir())
+    [initdb] = [process for process in psutil.Process(holder.process.pid).children() if process.name() == "initdb"]
+    initdb.suspend()
     holder.end()
     half_done = (not (empty_home / "data").exists(), (empty_home / "initialising").exists(), (empty_home / "initialised").exists())
-    with EmbeddedPostgres(empty_home, parameters=FAST) as server:
+    server = EmbeddedPostgres(empty_home, parameters=FAST)
+    with pytest.raises(OperatorError, match="still starting"):
+        server.start(timeout_s=0.2)
+    initdb.resume()
+    with server:
         make_table(server)
         found = numbers(server)
 

@@ -174,6 +174,17 @@ def test_ctrl_c_in_the_holders_terminal_spares_the_server(home: Path, hold: Call
     assert ("attached", pid, "kept", "stopped") == found
 
 
+def test_ctrl_c_during_the_first_start_leaves_its_programs_alone(
+    empty_home: Path, hold: Callable[[Path], Any], eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    """A signal to the process group while the cluster is made is the holder's to handle; one that ignores it gets its server."""
+    holder = hold(empty_home)
+    eventually(lambda: (empty_home / "data.new" / "global").is_dir())
+    os.killpg(holder.process.pid, signal.SIGINT)
+
+    assert ["started", "stopped"] == [holder.line().split()[0], holder.release()]
+
+
 def test_a_forked_child_does_not_release_its_parents_hold(home: Path) -> None:
     """A child made by fork lets go of nothing, and its end does not stop the server."""
     with EmbeddedPostgres(home, parameters=FAST) as server:
