@@ -200,7 +200,7 @@ async def _statistics(transaction: TeamTransaction, parts: Sequence[Part], stati
 
 async def _vectors(transaction: TeamTransaction, parts: Sequence[tuple[UUID, Part]], vectors: Mapping[str, Vectors]) -> None:
     made = [(evidence_id, part) for evidence_id, part in parts if part.search_text in vectors]
-    waiting = [(evidence_id, part) for evidence_id, part in parts if part.search_text not in vectors]
+    waiting = [(evidence_id, part) for evidence_id, part in parts if part.embeddable and part.search_text not in vectors]
     if made:
         await transaction.execute(
             _SQL["insert_vectors"],

@@ -135,7 +135,7 @@ create table commonlore.embedding_contract (
     lifecycle_state text not null check (lifecycle_state in ('building', 'served', 'retired'))
 );
 create unique index embedding_contract_served_once on commonlore.embedding_contract (lifecycle_state) where lifecycle_state = 'served';
-insert into commonlore.embedding_contract values (1, 'local:all-MiniLM-L6-v2-int8:384:cosine:unit:doc1:query1', 384, 'served');
+insert into commonlore.embedding_contract values (1, 'local:all-MiniLM-L6-v2-onnx-int8:384:cosine:unit:doc1:query1', 384, 'served');
 
 -- The gate of the relationship vector branch: one row a team and generation, never counted per recall.
 create table commonlore.projection_generation (

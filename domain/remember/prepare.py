@@ -30,7 +30,10 @@ _ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai"))
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A searchable piece: half-open span in code points, its terms with their frequency, and the text that is embedded."""
+    """A searchable piece: half-open span in code points, its terms with their frequency, and the text that is embedded.
+
+    A text without any word piece, such as a lone zero-width mark, has no meaning to embed and needs no vector.
+    """
 
     part_no: int
     start: int
@@ -38,6 +41,7 @@ class Part:
     search_text: str
     frequencies: dict[str, int]
     length: int
+    embeddable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,9 @@ def _evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Callable[[
         text = proposal.content[span.start : span.end]
         found = Counter(prefix_terms)
         found.update(terms(text))
-        parts.append(Part(number, span.start, span.end, prefix + text, dict(found), max(1, found.total())))
+        parts.append(
+            Part(number, span.start, span.end, prefix + text, dict(found), max(1, found.total()), bool(text.strip()) and count_tokens(text) > 0)
+        )
     return PreparedEvidence(
         proposal=proposal,
         content_sha256=content_sha256(proposal.content),

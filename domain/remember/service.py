@@ -169,7 +169,7 @@ def _replayed(prepared: Prepared, replay: Replay) -> str:
 
 def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
     """Every text that will be embedded, each once: parts first, in order, then documents."""
-    texts = [part.search_text for item in prepared.evidence for part in item.parts]
+    texts = [part.search_text for item in prepared.evidence for part in item.parts if part.embeddable]
     for resolved in resolve_proposals(prepared.relationships, names, Changes(), new_id=new_id):
         if resolved.statement is not None:
             texts.append(wording_of(resolved, resolved.prepared.valid_to))
@@ -178,7 +178,7 @@ def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
 
 async def _embed(texts: Sequence[str], embedder: Embedder) -> tuple[dict[str, Vectors], list[str]]:
     """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
-    inline = list(texts[:INLINE_VECTORS])
+    inline = texts[:INLINE_VECTORS]
     try:
         short = [text for text in inline if embedder.count_tokens(text) <= embedder.max_tokens]
         made = dict(zip(short, await embedder.embed_texts(short), strict=True)) if short else {}
@@ -257,7 +257,7 @@ def _conclude(
 
 
 def _evidence_result(index: int, item: PreparedEvidence, place: StoredEvidence, vectors: Mapping[str, Vectors]) -> EvidenceResult:
-    embedded = all(part.search_text in vectors for part in item.parts)
+    embedded = all(part.search_text in vectors for part in item.parts if part.embeddable)
     fields: dict[str, str] = {} if place.is_new else {"reason": "duplicate_occurrence"}
     return EvidenceResult(
         evidence_index=index,

@@ -1,0 +1,84 @@
+"""Opens everything outside the process and hands it over as one frozen value: the composition root's only helper."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from commonlore.db.embedding.cache import QueryVectorCache
+from commonlore.db.embedding.local import LocalEmbedder
+from commonlore.db.errors import stating
+from commonlore.db.migrate import head_revision
+from commonlore.db.session import Pool, make_pool
+from commonlore.db.settings import Settings
+from commonlore.db.sql import statements
+from commonlore.domain.errors import OperatorError, Unavailable
+from commonlore.domain.ids import NewId, new_id
+from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.ports import Embedder
+from commonlore.domain.time import Clock, system_clock
+
+_SQL = statements("installation")
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What the ways in and the jobs run on."""
+
+    pool: Pool
+    embedder: Embedder
+    policy: RankingPolicy
+    timeout_ms: int
+    clock: Clock = system_clock
+    new_id: NewId = new_id
+
+    async def ready(self) -> None:
+        """
+        Raises:
+            Unavailable: the database does not answer, or is not migrated to this program's revision.
+        """
+        with stating():
+            async with self.pool.connection() as connection:
+                row = await (await connection.execute(_SQL["read_revision"])).fetchone()
+        if row is None or row["version_num"] != head_revision():
+            raise Unavailable("not_ready", "the database is not at this program's revision", retry_after_s=5)
+
+
+@asynccontextmanager
+async def assemble(
+    conninfo: str, settings: Settings, *, name: str, make_embedder: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Adapters]:
+    """Open the pool as a serving or worker role and load the model; both are closed afterwards.
+
+    Raises:
+        OperatorError: `role_unsafe`, the role is a superuser, owns tables or passes row security; `model_invalid`.
+    """
+    local = LocalEmbedder(threads=settings.embedding_threads) if make_embedder is None else None
+    embedder: Embedder = QueryVectorCache(local or _made(make_embedder), entries=settings.query_cache_entries)
+    pool = make_pool(conninfo, size=settings.pool_size, name=name)
+    try:
+        await pool.open()
+        await require_safe_role(pool)
+        yield Adapters(pool=pool, embedder=embedder, policy=RankingPolicy(), timeout_ms=settings.request_timeout_ms)
+    finally:
+        await pool.close()
+        if local is not None:
+            local.close()
+
+
+def _made(make_embedder: Callable[[], Embedder] | None) -> Embedder:
+    assert make_embedder is not None
+    return make_embedder()
+
+
+async def require_safe_role(pool: Pool) -> None:
+    """
+    Raises:
+        OperatorError: `role_unsafe`.
+    """
+    with stating():
+        async with pool.connection() as connection:
+            row = await (await connection.execute(_SQL["read_role"])).fetchone()
+    if row is None or row["unsafe"]:
+        raise OperatorError("role_unsafe", "this process may not run as a superuser, an owner of tables or a role that passes row security")

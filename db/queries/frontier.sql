@@ -1,0 +1,138 @@
+-- Ranked candidate ids of one space, gated where they are found; rows come from hydrate.sql alone.
+-- Scores are sums of integers, so that no plan and no order of rows can change them.
+
+-- name: read_statistics
+-- One row: counts of both frontiers, what still waits for a vector, the generation that serves, the served contract.
+select
+    coalesce((select sum(s.parts) from commonlore.evidence_statistic s
+              where s.team_id = %(team_id)s::uuid -- tenant
+                and s.space_epoch = %(space_epoch)s::bigint -- tenant
+             ), 0)::bigint as parts,
+    coalesce((select sum(s.length) from commonlore.evidence_statistic s
+              where s.team_id = %(team_id)s::uuid -- tenant
+                and s.space_epoch = %(space_epoch)s::bigint -- tenant
+             ), 0)::bigint as parts_length,
+    coalesce((select sum(s.documents) from commonlore.relationship_statistic s
+              where s.generation = g.generation
+                and s.team_id = %(team_id)s::uuid -- tenant
+                and s.space_epoch = %(space_epoch)s::bigint -- tenant
+             ), 0)::bigint as documents,
+    coalesce((select sum(s.length) from commonlore.relationship_statistic s
+              where s.generation = g.generation
+                and s.team_id = %(team_id)s::uuid -- tenant
+                and s.space_epoch = %(space_epoch)s::bigint -- tenant
+             ), 0)::bigint as documents_length,
+    (select jsonb_object_agg(t.term, t.parts) from (
+        select s.term, sum(s.parts) as parts from commonlore.evidence_term_statistic s
+        where s.term = any(%(terms)s::text[])
+          and s.team_id = %(team_id)s::uuid -- tenant
+          and s.space_epoch = %(space_epoch)s::bigint -- tenant
+        group by s.term) t) as part_frequencies,
+    (select jsonb_object_agg(t.term, t.documents) from (
+        select s.term, sum(s.documents) as documents from commonlore.relationship_term_statistic s
+        where s.term = any(%(terms)s::text[]) and s.generation = g.generation
+          and s.team_id = %(team_id)s::uuid -- tenant
+          and s.space_epoch = %(space_epoch)s::bigint -- tenant
+        group by s.term) t) as document_frequencies,
+    (select array_agg(distinct w.search_state) from (
+        select b.search_state from commonlore.evidence_embedding_backlog b
+        where b.team_id = %(team_id)s::uuid -- tenant
+          and b.space_epoch = %(space_epoch)s::bigint -- tenant
+        limit 1000) w) as waiting,
+    g.generation, g.state as generation_state,
+    (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key
+from (select 1) one
+left join lateral (
+    select p.generation, p.state from commonlore.projection_generation p
+    where p.source_kind = 'relationship' and p.state <> 'retired'
+      and p.team_id = %(team_id)s::uuid -- tenant
+    order by p.state = 'current' desc, p.generation desc
+    limit 1
+) g on true;
+
+-- name: evidence_lexical
+-- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts. Index-only on evidence_posting's key.
+select s.evidence_id, (1048575 - max(s.ranked) %% 1048576)::int as part_no, (max(s.ranked) / 1048576)::float8 as score
+from (
+    select p.evidence_id,
+           sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int)
+               * 1048576 + (1048575 - p.part_no) as ranked
+    from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
+    join commonlore.evidence_posting p on p.term = q.term
+    where p.team_id = %(team_id)s::uuid -- tenant
+      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by p.evidence_id, p.part_no
+) s
+where s.evidence_id <> all(%(known_evidence_ids)s::uuid[])
+  and not (%(present)s::bool and exists (
+      select from commonlore.evidence_exclusion x
+      where x.evidence_id = s.evidence_id
+        and x.team_id = %(team_id)s::uuid -- tenant
+        and x.space_epoch = %(space_epoch)s::bigint -- tenant
+  ))
+group by s.evidence_id
+order by score desc, s.evidence_id
+limit %(depth)s::int;
+
+-- name: evidence_vector
+-- Evidence by the inner product of its best part, exact over the space, ties by id. Reads the covering key of the vector table.
+select s.evidence_id, s.part_no, -s.distance as score
+from (
+    select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
+    from (
+        select v.evidence_id, v.part_no, v.embedding <#> %(vector)s::halfvec(384) as distance
+        from commonlore.evidence_vector_1 v
+        where v.evidence_id <> all(%(known_evidence_ids)s::uuid[])
+          and not (%(present)s::bool and exists (
+              select from commonlore.evidence_exclusion x
+              where x.evidence_id = v.evidence_id
+                and x.team_id = %(team_id)s::uuid -- tenant
+                and x.space_epoch = %(space_epoch)s::bigint -- tenant
+          ))
+          and v.team_id = %(team_id)s::uuid -- tenant
+          and v.space_epoch = %(space_epoch)s::bigint -- tenant
+        order by v.embedding <#> %(vector)s::halfvec(384), v.evidence_id, v.part_no
+        limit %(part_depth)s::int
+    ) n
+    order by n.evidence_id, n.distance, n.part_no
+) s
+order by s.distance, s.evidence_id
+limit %(depth)s::int;
+
+-- name: relationship_lexical
+-- Eligible relationships by BM25 of their document, ties by creation, then id.
+select r.relationship_id, r.semantic_group_key, r.known_from
+from (
+    select p.relationship_id,
+           sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int) as score
+    from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
+    join commonlore.relationship_posting p on p.term = q.term
+    where p.generation = %(generation)s::int
+      and p.team_id = %(team_id)s::uuid -- tenant
+      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by p.relationship_id
+) s
+join commonlore.relationship r on r.relationship_id = s.relationship_id
+join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
+where {eligible}
+  and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+order by s.score desc, r.known_from, r.relationship_id
+limit %(depth)s::int;
+
+-- name: relationship_vector
+-- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
+select r.relationship_id, r.semantic_group_key, r.known_from
+from commonlore.relationship_vector_1 v
+join commonlore.relationship r on r.relationship_id = v.relationship_id
+join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
+where {eligible}
+  and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+  and v.generation = %(generation)s::int
+  and v.team_id = %(team_id)s::uuid -- tenant
+  and v.space_epoch = %(space_epoch)s::bigint -- tenant
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+order by v.embedding <#> %(vector)s::halfvec(384), r.known_from, r.relationship_id
+limit %(depth)s::int;

@@ -1,0 +1,110 @@
+"""What to fetch from each space: terms, vector, depth and filters. A caller's limits have no place here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.ports import Vectors
+from commonlore.domain.recall.lexical import LexicalStatistics, TermWeights, weigh
+from commonlore.domain.recall.request import RecallRequest, distinct
+from commonlore.domain.tenancy.actor import Space
+from commonlore.domain.text.analyse import query_terms
+from commonlore.domain.time import TemporalView
+
+GenerationState = Literal["current", "pending", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallIntent:
+    """The request as the steps read it."""
+
+    query: str
+    terms: tuple[str, ...]
+    view: TemporalView
+    known_evidence_ids: tuple[UUID, ...]
+    known_relationship_ids: tuple[UUID, ...]
+    expand_from_entity_ids: tuple[UUID, ...]
+    relationships_wanted: bool
+
+
+def parse_intent(request: RecallRequest) -> RecallIntent:
+    """
+    Raises:
+        Incorrect: the request is not valid.
+    """
+    request.validate()
+    return RecallIntent(
+        query=request.query,
+        terms=tuple(query_terms(request.query)),
+        view=request.view(),
+        known_evidence_ids=distinct(request.known_evidence_ids),
+        known_relationship_ids=distinct(request.known_relationship_ids),
+        expand_from_entity_ids=distinct(request.expand_from_entity_ids),
+        relationships_wanted=request.relationship_limit > 0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceStatistics:
+    """What one space says of itself before the search: counts, the state of its vectors, the generation that serves."""
+
+    evidence: LexicalStatistics
+    relationships: LexicalStatistics
+    evidence_state: Literal["current", "pending", "failed"]
+    generation: int
+    generation_state: GenerationState
+    contract_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalPlan:
+    weights: TermWeights
+    average_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpacePlan:
+    """One space, both frontiers. A vector branch that is None is off."""
+
+    space: Space
+    evidence_lexical: LexicalPlan
+    relationship_lexical: LexicalPlan | None
+    relationship_vector: bool
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalPlan:
+    intent: RecallIntent
+    policy: RankingPolicy
+    spaces: tuple[SpacePlan, ...]
+
+
+def make_plan(intent: RecallIntent, statistics: Sequence[tuple[Space, SpaceStatistics]], policy: RankingPolicy) -> RetrievalPlan:
+    """One plan a space, in the order of the spaces. The relationship vector branch is on only for a current generation."""
+    return RetrievalPlan(intent, policy, tuple(_space_plan(intent, space, found, policy) for space, found in statistics))
+
+
+def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, policy: RankingPolicy) -> SpacePlan:
+    def lexical(statistics: LexicalStatistics) -> LexicalPlan:
+        return LexicalPlan(weigh(intent.terms, statistics, postings_budget=policy.postings_budget), statistics.average_length)
+
+    return SpacePlan(
+        space=space,
+        evidence_lexical=lexical(found.evidence),
+        relationship_lexical=lexical(found.relationships) if intent.relationships_wanted else None,
+        relationship_vector=intent.relationships_wanted and found.generation_state == "current",
+        generation=found.generation,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The embedded query, or why there is none."""
+
+    vector: Vectors | None
+    failure: Literal["provider_unavailable", "provider_malformed", "embedding_contract_mismatch"] | None = None
