@@ -6,6 +6,7 @@ A subcommand's module is imported when it runs, so that `--help` costs nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -62,9 +63,11 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     output = Output()
+    output.as_json = "--json" in words  # also where the line is wrong before the option is reached
     try:
-        result = cli.main(args=list(arguments) if arguments is not None else None, prog_name="commonlore", standalone_mode=False, obj=output)
+        result = cli.main(args=words, prog_name="commonlore", standalone_mode=False, obj=output)
     except CommonloreError as error:
         output.failure(error)
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import psycopg
 from psycopg import Connection, sql
@@ -18,10 +18,12 @@ _SESSION = statements("session")
 _ODD = (None, "", "0", "null", "*", "%", "default", "00000000-0000-0000-0000-000000000000")
 
 
-def attempt_checks(admin: Connection[DictRow], connection: Connection[DictRow], role: str, population: Population) -> list[Check]:
-    """`connection` is the role's own login, `admin` a superuser's; both autocommit. Nothing is changed."""
+def attempt_checks(
+    admin: Connection[DictRow], connection: Connection[DictRow], role: str, population: Population, *, only: Sequence[str] = ()
+) -> list[Check]:
+    """Every table, or those of `only`. `connection` is the role's own login, `admin` a superuser's; both autocommit. Nothing is changed."""
     listing = {"team"} if role == "commonlore_worker" else set()  # the policy list_teams
-    tables = tenant_tables(admin)
+    tables = list(only) or tenant_tables(admin)
     checks = list(_filled(admin, tables, population)) if role == "commonlore_app" else []
     for table in tables:
         checks += _odd_contexts(connection, role, table, population, listed=table in listing)

@@ -7,12 +7,12 @@ answers the same with no lock has proved nothing here, and its plan (`statements
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
-from uuid import UUID
 
 import psycopg
 from psycopg import Connection, sql
@@ -22,14 +22,24 @@ from commonlore.db.isolation.attempts import enter
 from commonlore.db.isolation.catalogue import level, tenant_tables
 from commonlore.db.isolation.population import Population, SampleSpace, sample_value
 from commonlore.db.isolation.report import Check
-from commonlore.db.isolation.statements import EXEMPT, named_statements
-from commonlore.db.sql import without_tenant_predicates
+from commonlore.db.isolation.statements import EXEMPT, named_statements, without_predicates
 
 Locks = Literal["both", "predicates", "policies", "neither"]
 _LOCKS: tuple[Locks, ...] = ("both", "predicates", "policies", "neither")
 _ROLES = ("commonlore_app", "commonlore_worker", "commonlore_owner")
 _TYPED = re.compile(r"%\((?P<name>\w+)\)s(?:::(?P<kind>\w+(?:\[\])?))?(?:::(?P<then>\w+))?")
 _NOW = datetime(2026, 6, 1, tzinfo=UTC)
+# Parameters that are not named as the column they are compared with.
+_COLUMN_OF = {
+    "keys": "predicate_key",
+    "predicates": "predicate_key",
+    "groups": "semantic_group_key",
+    "types": "value_type",
+    "canonicals": "canonical_value",
+    "subjects": "entity_id",
+    "objects": "entity_id",
+}
+_SETS = ("own ids", "foreign ids", "own ids in the past")
 _VECTOR = "[" + ",".join("1" for _ in range(384)) + "]"
 
 
@@ -61,7 +71,7 @@ def lock_checks(admin: Connection[DictRow], population: Population) -> list[Chec
 
 
 def _differences(both: list[Outcome], one: list[Outcome]) -> Iterator[str]:
-    for label, expected, found in zip(("own ids", "foreign ids"), both, one, strict=True):
+    for label, expected, found in zip(_SETS, both, one, strict=True):
         if expected.answer != found.answer:
             yield f"{label}: answered {found.answer[:120]} instead of {expected.answer[:120]}"
         if expected.foreign != found.foreign:
@@ -69,7 +79,7 @@ def _differences(both: list[Outcome], one: list[Outcome]) -> Iterator[str]:
 
 
 def _run_all(admin: Connection[DictRow], population: Population, marked: list[tuple[str, str, str]], locks: Locks) -> list[list[Outcome]]:
-    """Outcomes by statement: with ids of the open space, then with those of another team's."""
+    """Outcomes by statement, one for each of `_SETS`."""
     tables = tenant_tables(admin)
     results = []
     with admin.transaction(force_rollback=True):
@@ -77,11 +87,9 @@ def _run_all(admin: Connection[DictRow], population: Population, marked: list[tu
             for table in tables:
                 admin.execute(sql.SQL("alter table {} disable row level security").format(sql.Identifier("commonlore", table)))
         for _, _, statement in marked:
-            text = statement if locks in ("both", "predicates") else without_tenant_predicates(statement)
+            text = statement if locks in ("both", "predicates") else without_predicates(statement)
             touched = [table for table in tables if re.search(rf"commonlore\.{table}\b", statement)]
-            results.append(
-                [_run(admin, population, text, _parameters(statement, population, ids), touched) for ids in (population.open, population.foreign)]
-            )
+            results.append([_run(admin, population, text, _parameters(statement, population, label), touched) for label in _SETS])
     return results
 
 
@@ -120,39 +128,38 @@ def _foreign_state(admin: Connection[DictRow], own: SampleSpace, tables: list[st
     return " ".join(states)
 
 
-def _parameters(statement: str, population: Population, ids: SampleSpace) -> dict[str, Any]:
-    """Team and epoch are always the open ones, as the transaction helper gives them; every other id is one of `ids`."""
+def _parameters(statement: str, population: Population, label: str) -> dict[str, Any]:
+    """Team and epoch are always the open ones, as the transaction helper gives them; other ids follow the label."""
+    ids = population.foreign if label == "foreign ids" else population.open
     values: dict[str, Any] = {}
     for match in _TYPED.finditer(statement):
-        values.setdefault(match["name"], _parameter(match["name"], match["kind"] or "text", match["then"], population, ids))
+        name, kind = match["name"], match["kind"] or "text"
+        if kind == "timestamptz" and name != "now" and label != "own ids in the past":
+            values[name] = None
+        else:
+            values.setdefault(name, _parameter(name, kind, match["then"], population, ids))
     return values
 
 
 def _parameter(name: str, kind: str, then: str | None, population: Population, ids: SampleSpace) -> Any:
-    own, one = population.open, name.removesuffix("s")
-    fixed: dict[str, Any] = {"team_id": own.team_id, "space_epoch": own.space_epoch, "space_epochs": [own.space_epoch], "now": _NOW}
+    own, column = population.open, _COLUMN_OF.get(name, name.removesuffix("s"))
+    every = (own, population.neighbour, population.foreign)
+    fixed: dict[str, Any] = {"team_id": own.team_id, "space_epoch": own.space_epoch, "prefix": ids.prefix}
     if name in fixed:
         return fixed[name]
     if then == "jsonb" or kind in ("jsonb", "json"):
-        return "[]"
-    if kind == "uuid":
-        return _id(ids, name)
-    if kind == "uuid[]":
-        return [_id(space, one) for space in (own, population.neighbour, population.foreign)]
-    if kind == "text":
-        return population.texts.get(name, name)
-    if kind == "text[]":
-        return [population.texts.get(one, one)]
-    if kind == "timestamptz":
-        return _NOW
-    if kind in ("halfvec", "vector"):
-        return _VECTOR
+        return json.dumps([{**population.values, **{key: str(value) for key, value in space.ids.items()}} for space in every])
+    by_kind: dict[str, Callable[[], Any]] = {
+        "uuid": lambda: ids.id_of(name),
+        "uuid[]": lambda: [space.id_of(column) for space in every],
+        "text": lambda: str(population.values.get(name, name)),
+        "text[]": lambda: [str(population.values.get(column, column))] * len(every),
+        "timestamptz": lambda: _NOW,
+        "halfvec": lambda: _VECTOR,
+        "vector": lambda: _VECTOR,
+    }
+    if kind in by_kind:
+        return by_kind[kind]()
     if kind in ("int", "integer", "bigint", "smallint"):
         return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count")) else 1
-    if kind.endswith("[]"):
-        return [sample_value(kind.removesuffix("[]"))]
-    return sample_value(kind)
-
-
-def _id(space: SampleSpace, name: str) -> UUID:
-    return space.id_of(name)
+    return [sample_value(kind.removesuffix("[]"))] * len(every) if kind.endswith("[]") else sample_value(kind)

@@ -25,7 +25,10 @@ from commonlore.domain.tenancy.key import mint
 _CATALOGUE = statements("isolation")
 _TENANCY = statements("tenancy")
 _PAST = datetime(2026, 1, 1, tzinfo=UTC)
+_NAMED_KINDS = frozenset(("text", "smallint", "integer", "bigint"))
 _CHOICE = re.compile(r"\(+(?P<column>\w+)\)* = ANY \(ARRAY\[(?P<choices>[^\]]*)\]")
+# Rows here take other rows out of every search, so they point at evidence of their own.
+_SUBTRACTING = frozenset(("evidence_exclusion", "evidence_lifecycle_event"))
 _PREFERRED = ("active", "current", "pending", "entailed", "grant", "canonical", "conversation", "many")
 
 
@@ -38,6 +41,7 @@ class SampleSpace:
     space_epoch: int
     profile_id: UUID
     credential_id: UUID
+    prefix: str
     ids: dict[str, UUID] = field(default_factory=dict, compare=False)
 
     def id_of(self, column: str) -> UUID:
@@ -51,10 +55,10 @@ class SampleSpace:
 
 @dataclass(frozen=True)
 class Population:
-    """`spaces`: three of the first team, then three of the second. `texts`: the value that text columns of a name hold."""
+    """`spaces`: three of the first team, then three of the second. `values`: what text and number columns of a name hold."""
 
     spaces: tuple[SampleSpace, ...]
-    texts: Mapping[str, str]
+    values: Mapping[str, str | int]
 
     @property
     def open(self) -> SampleSpace:
@@ -84,7 +88,7 @@ def populate(connection: Connection[DictRow]) -> Population:
     spaces = tuple(space for _ in range(2) for space in _team(connection))
     tables = _columns(connection)
     targets = _targets(connection)
-    texts: dict[str, str] = {}
+    known: dict[str, str | int] = {}
     with connection.transaction():
         # Without triggers: foreign keys point in circles, and each row's partner is made in the same transaction.
         connection.execute("set local session_replication_role = replica")
@@ -95,9 +99,9 @@ def populate(connection: Connection[DictRow]) -> Population:
                 if level(table) == "team" and _has_row(connection, table, space.team_id):
                     continue
                 values = {name: _value(table, name, kind, required, space, choices, targets) for name, kind, required in columns}
-                texts.update({name: value for name, value in values.items() if isinstance(value, str) and not value.startswith(("{", "["))})
+                known.update({name: values[name] for name, kind, _ in columns if kind in _NAMED_KINDS and name != "space_epoch"})
                 _insert(connection, table, values)
-    return Population(spaces, texts)
+    return Population(spaces, known)
 
 
 def _team(connection: Connection[DictRow]) -> list[SampleSpace]:
@@ -124,11 +128,11 @@ def _team(connection: Connection[DictRow]) -> list[SampleSpace]:
             **now,
         }
         connection.execute(_TENANCY["add_key"], key)
-        made.append(_space(connection, team_id, kind, profile_id, credential_id))
+        made.append(_space(connection, kind, minted.prefix, team_id=team_id, profile_id=profile_id, credential_id=credential_id))
     return made
 
 
-def _space(connection: Connection[DictRow], team_id: UUID, kind: str, profile_id: UUID, credential_id: UUID) -> SampleSpace:
+def _space(connection: Connection[DictRow], kind: str, prefix: str, *, team_id: UUID, profile_id: UUID, credential_id: UUID) -> SampleSpace:
     space_id = new_id()
     parameters = {
         "team_id": team_id,
@@ -141,7 +145,7 @@ def _space(connection: Connection[DictRow], team_id: UUID, kind: str, profile_id
     connection.execute(_TENANCY["add_space"], parameters)
     row = connection.execute(sql.SQL("select space_epoch from commonlore.space where space_id = {}").format(sql.Literal(space_id))).fetchone()
     assert row is not None
-    return SampleSpace(team_id, space_id, row["space_epoch"], profile_id, credential_id)
+    return SampleSpace(team_id, space_id, row["space_epoch"], profile_id, credential_id, prefix)
 
 
 def _take_choices(connection: Connection[DictRow]) -> dict[tuple[str, str], str]:
@@ -194,8 +198,10 @@ def _value(
         seen = set()
         while (table, name) in targets and (table, name) not in seen:
             seen.add((table, name))
+            if targets[table, name][0] == table and not required:
+                return None  # an alias or a predecessor in the same table
             table, name = targets[table, name]
-        return space.id_of(name)
+        return uuid5(space.space_id, table) if table in _SUBTRACTING and name == "evidence_id" else space.id_of(name)
     if kind == "text":
         return choices.get((table, name), name)
     if kind == "timestamp with time zone":

@@ -17,25 +17,39 @@ from psycopg.rows import DictRow
 
 from commonlore.db.isolation.catalogue import level
 from commonlore.db.isolation.report import Check
-from commonlore.db.sql import statements, subjects, without_tenant_predicates
+from commonlore.db.sql import statements, subjects
 
 # Statements that may reach beyond one team or space, by subject and name, and why that is right.
 EXEMPT: Mapping[tuple[str, str], str] = {
     ("tenancy", "list_teams"): "the owner and the worker list the teams through a policy of its own; the serving role sees its own team only",
 }
 
-PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
+# Conditions that are put into statements in place of `{name}`; they are no statements themselves.
+FRAGMENTS: Mapping[str, tuple[str, str]] = {"eligible": ("hydrate", "relationship_eligible")}
+
+_PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
 _INSERT = re.compile(r"insert into\s+(?:commonlore\.)?(?P<table>\w+)[^(]*\((?P<columns>[^)]*)\)", re.IGNORECASE)
 _CONDITIONS = ("Index Cond", "Recheck Cond", "Filter", "TID Cond")
 _MARK = "-- tenant"
+_MARKED_LINE = re.compile(r"^[ \t]*(?P<word>and|where|on)?\b.*-- tenant[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 def named_statements() -> Iterator[tuple[str, str, str]]:
-    """Every (subject, name, statement) below db/queries, in order; the catalogue's own reading is left out."""
+    """Every (subject, name, statement) below db/queries as it is run, in order; the catalogue's own reading is left out."""
+    fragments = {f"{{{word}}}": statements(subject)[name] for word, (subject, name) in FRAGMENTS.items() if name in statements(subject)}
     for subject in subjects():
         if subject != "isolation":
             for name, statement in statements(subject).items():
-                yield subject, name, statement
+                if (subject, name) not in FRAGMENTS.values():
+                    text: str = statement
+                    for word, fragment in fragments.items():
+                        text = text.replace(word, fragment)
+                    yield subject, name, text
+
+
+def without_predicates(statement: str) -> str:
+    """The statement with the condition of every marked line true; a `where` or `on` that begins the line stays."""
+    return _MARKED_LINE.sub(lambda match: f"{match['word'] or ''} true", statement)
 
 
 def unlocked(connection: Connection[DictRow], statement: str) -> list[str]:
@@ -82,7 +96,7 @@ def _restricts(text: str, column: str) -> bool:
 def positional(statement: str) -> str:
     """The statement with `$1`, `$2` ... for its named parameters, so that it can be planned without values."""
     numbers: dict[str, int] = {}
-    text = PARAMETER.sub(lambda match: f"${numbers.setdefault(match['name'], len(numbers) + 1)}", statement)
+    text = _PARAMETER.sub(lambda match: f"${numbers.setdefault(match['name'], len(numbers) + 1)}", statement)
     return text.replace("%%", "%")
 
 
@@ -123,7 +137,7 @@ def _check(connection: Connection[DictRow], subject: str, name: str, statement: 
         yield Check("a tenant predicate is marked", label, False, "no line ends in `-- tenant`")
         return
     try:
-        left = unlocked(connection, without_tenant_predicates(statement))
+        left = unlocked(connection, without_predicates(statement))
     except psycopg.Error as error:
         yield Check("a statement stands without its marked predicates", label, False, error.diag.message_primary or "")
         return

@@ -76,7 +76,7 @@ order by 1;
 
 -- name: functions
 -- Functions of the product's schemas, and definer functions elsewhere that a serving or worker role may call; extensions' own left out.
-select p.oid::regprocedure::text as name, n.nspname || '.' || p.proname as plain_name, p.prosecdef as definer, p.proleakproof as leakproof,
+select n.nspname || '.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')' as name, n.nspname || '.' || p.proname as plain_name, p.prosecdef as definer, p.proleakproof as leakproof,
        coalesce((select bool_or(o like 'search_path=%%') from unnest(p.proconfig) o), false) as pinned,
        coalesce((select bool_or(a.grantee = 0) from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
                  where a.privilege_type = 'EXECUTE'), false) as public_execute
@@ -90,11 +90,11 @@ order by 1;
 
 -- name: public_grants
 -- What PUBLIC may do with the product's relations, columns and schemas.
-select c.oid::regclass::text as name, a.privilege_type as privilege
+select c.relnamespace::regnamespace || '.' || c.relname as name, a.privilege_type as privilege
 from pg_class c, aclexplode(c.relacl) a
 where c.relnamespace in ('commonlore'::regnamespace, 'procrastinate'::regnamespace) and a.grantee = 0
 union all
-select c.oid::regclass::text || '.' || t.attname, a.privilege_type
+select c.relnamespace::regnamespace || '.' || c.relname || '.' || t.attname, a.privilege_type
 from pg_class c join pg_attribute t on t.attrelid = c.oid, aclexplode(t.attacl) a
 where c.relnamespace in ('commonlore'::regnamespace, 'procrastinate'::regnamespace) and a.grantee = 0
 union all
@@ -105,7 +105,7 @@ order by 1, 2;
 
 -- name: excess_grants
 -- Privileges that row security does not bind, on relations of the product's schema, held by the serving or the worker role in any way.
-select r.rolname as role, c.oid::regclass::text as name, p.privilege
+select r.rolname as role, c.relnamespace::regnamespace || '.' || c.relname as name, p.privilege
 from pg_class c, (values ('commonlore_app'), ('commonlore_worker')) as r (rolname), (values ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) as p (privilege)
 where c.relnamespace = 'commonlore'::regnamespace and c.relkind in ('r', 'p', 'f', 'v', 'm') and has_table_privilege(r.rolname, c.oid, p.privilege)
 union all

@@ -1,0 +1,195 @@
+"""The proof by trying is green on the migrated schema, and each of its parts is red when its lock is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import DictRow, dict_row
+
+from commonlore.db.isolation import Check, locks, verify_scratch
+from commonlore.db.isolation import statements as plans
+from commonlore.db.isolation.attempts import attempt_checks
+from commonlore.db.isolation.catalogue import SPACE_CONDITION, TEAM_CONDITION, level
+from commonlore.db.isolation.population import Population, populate
+from commonlore.db.isolation.scratch import connect
+from commonlore.db.isolation.statements import named_statements, statement_checks, unlocked, without_predicates
+from commonlore.domain.errors import OperatorError
+from tests.integration.isolation.test_catalogue import TABLES
+from tests.support.databases import TestDatabase, clone, drop
+
+SPACE_TABLES = [table for table in TABLES if level(table) == "space"]
+
+
+@dataclass
+class Scratch:
+    admin: Connection[DictRow]
+    app: Connection[DictRow]
+    worker: Connection[DictRow]
+    population: Population
+
+    def failures(self, *tables: str) -> list[Check]:
+        checks = [
+            *attempt_checks(self.admin, self.app, "commonlore_app", self.population, only=tables),
+            *attempt_checks(self.admin, self.worker, "commonlore_worker", self.population, only=tables),
+        ]
+        return [check for check in checks if not check.passed]
+
+
+@pytest.fixture(scope="module")
+def scratch(template: str) -> Iterator[Scratch]:
+    """A filled database. A mutation is committed, because the roles have connections of their own, and is undone by its test."""
+    made = clone(template)
+    with connect(made.admin_conninfo) as admin, connect(made.serving_conninfo) as app, connect(made.worker_conninfo) as worker:
+        population = populate(admin)
+        admin.execute("analyze")
+        yield Scratch(admin, app, worker, population)
+    drop(made.name)
+
+
+def test_the_whole_proof_passes_on_a_new_database(database: TestDatabase) -> None:
+    checks = verify_scratch(database.admin_conninfo, database.serving_conninfo, database.worker_conninfo)
+
+    assert [check for check in checks if not check.passed] == []
+    assert {check.subject for check in checks if check.rule.startswith("commonlore_app: one space")} == set(TABLES)
+
+
+def test_the_proof_refuses_a_database_that_holds_a_team(scratch: Scratch, database: TestDatabase) -> None:
+    with psycopg.connect(database.admin_conninfo, autocommit=True, row_factory=dict_row) as admin:
+        populate(admin)
+
+    with pytest.raises(OperatorError):
+        verify_scratch(database.admin_conninfo, database.serving_conninfo, database.worker_conninfo)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_without_row_security_a_table_fails_by_trying(scratch: Scratch, table: str) -> None:
+    scratch.admin.execute(f"alter table commonlore.{table} disable row level security".encode())
+    try:
+        rules = {check.rule for check in scratch.failures(table)}
+    finally:
+        scratch.admin.execute(f"alter table commonlore.{table} enable row level security".encode())
+
+    assert "commonlore_app: an unset or odd context shows nothing" in rules
+    assert "commonlore_app: one space shows its own rows, all of them and no other" in rules
+    assert "commonlore_worker: one space shows its own rows, all of them and no other" in rules or table == "team"
+    assert scratch.failures(table) == []
+
+
+@pytest.mark.parametrize("table", SPACE_TABLES)
+def test_a_policy_on_the_team_alone_fails_by_trying(scratch: Scratch, table: str) -> None:
+    scratch.admin.execute(f"alter policy tenant on commonlore.{table} using {TEAM_CONDITION} with check {TEAM_CONDITION}".encode())
+    try:
+        rules = {check.rule for check in scratch.failures(table)}
+    finally:
+        scratch.admin.execute(f"alter policy tenant on commonlore.{table} using {SPACE_CONDITION} with check {SPACE_CONDITION}".encode())
+
+    assert "commonlore_app: one space shows its own rows, all of them and no other" in rules
+    assert "commonlore_app: an unset or odd context shows nothing" in rules
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_open_write_check_fails_by_trying_where_a_role_may_insert(scratch: Scratch, table: str) -> None:
+    granted = scratch.admin.execute(
+        "select has_table_privilege('commonlore_app', %(name)s::text, 'insert') or has_table_privilege('commonlore_worker', %(name)s::text, 'insert') as yes",
+        {"name": f"commonlore.{table}"},
+    ).fetchone()
+    condition = SPACE_CONDITION if level(table) == "space" else TEAM_CONDITION
+    scratch.admin.execute(f"alter policy tenant on commonlore.{table} with check (true)".encode())
+    try:
+        rules = {check.rule.split(": ")[1] for check in scratch.failures(table)}
+    finally:
+        scratch.admin.execute(f"alter policy tenant on commonlore.{table} with check {condition}".encode())
+
+    assert granted is not None
+    may_write = bool(granted["yes"]) or table == "projection_generation"  # the worker may update it
+    expected = {"rows of another space can be neither made, changed, moved nor removed"} if may_write else set()
+    assert rules - {"without context nothing can be inserted"} == expected
+
+
+def test_a_bypassing_grant_fails_by_trying(scratch: Scratch) -> None:
+    """What `grant ... bypassrls` would do: the role reads past every policy."""
+    tables = ("evidence", "credential")
+    with scratch.admin.transaction(force_rollback=True):
+        scratch.admin.execute("set local role commonlore_app")
+        hidden = scratch.admin.execute("select count(*) as n from commonlore.evidence").fetchone()
+    with scratch.admin.transaction(force_rollback=True):
+        scratch.admin.execute("alter role commonlore_app bypassrls")
+        scratch.admin.execute("set local role commonlore_app")
+        shown = scratch.admin.execute("select count(*) as n from commonlore.evidence").fetchone()
+
+    assert (hidden, shown) == ({"n": 0}, {"n": 6})
+    assert scratch.failures(*tables) == []
+
+
+# -- statements
+
+
+def test_every_named_statement_restricts_every_tenant_table_it_touches(scratch: Scratch) -> None:
+    assert [check for check in statement_checks(scratch.admin) if not check.passed] == []
+
+
+@pytest.mark.parametrize(("subject", "name", "statement"), [s for s in named_statements() if "-- tenant" in s[2]], ids=lambda value: str(value)[:40])
+def test_a_statement_without_its_marked_predicates_is_red(scratch: Scratch, subject: str, name: str, statement: str) -> None:
+    assert unlocked(scratch.admin, statement) == []
+    assert unlocked(scratch.admin, without_predicates(statement)) != []
+
+
+_BAD = {
+    "no predicate": "select evidence_id from commonlore.evidence e where e.speaker = %(speaker)s::text",
+    "team only": "select evidence_id from commonlore.evidence e where e.team_id = %(team_id)s::uuid -- tenant",
+    "one side of a join": "select e.evidence_id from commonlore.evidence e cross join commonlore.entity n "
+    "where e.team_id = %(team_id)s::uuid and e.space_epoch = %(space_epoch)s::bigint -- tenant",
+    "inside a subquery": "select (select count(*) from commonlore.credential) from commonlore.team t where t.team_id = %(team_id)s::uuid -- tenant",
+    "or": "select 1 from commonlore.team t where t.team_id <> %(team_id)s::uuid -- tenant",
+    "update": "update commonlore.evidence_exclusion set reason = 'x' where evidence_id = %(id)s::uuid",
+    "delete": "delete from commonlore.evidence_exclusion where team_id = %(team_id)s::uuid -- tenant",
+    "insert without epoch": "insert into commonlore.evidence_statistic (team_id, statistic_id, parts, length) "
+    "values (%(team_id)s::uuid, %(id)s::uuid, 1, 1)",
+}
+
+
+@pytest.mark.parametrize("statement", _BAD.values(), ids=_BAD)
+def test_a_statement_that_leaves_a_table_open_is_red(scratch: Scratch, statement: str) -> None:
+    assert unlocked(scratch.admin, statement) != []
+
+
+def test_a_join_on_the_team_carries_the_predicate_over(scratch: Scratch) -> None:
+    statement = "select p.name from commonlore.credential c join commonlore.profile p using (team_id, profile_id) where c.team_id = %(team_id)s::uuid"
+
+    assert unlocked(scratch.admin, statement) == []
+
+
+def test_with_the_policies_gone_the_policies_alone_do_not_isolate(scratch: Scratch) -> None:
+    for table in TABLES:
+        scratch.admin.execute(f"alter table commonlore.{table} disable row level security".encode())
+    try:
+        failed = [check for check in locks.lock_checks(scratch.admin, scratch.population) if not check.passed]
+    finally:
+        for table in TABLES:
+            scratch.admin.execute(f"alter table commonlore.{table} enable row level security".encode())
+
+    assert len(failed) >= 15
+    assert {check.rule for check in failed} == {"policies alone isolate a statement"}
+
+
+def test_with_the_predicates_gone_the_predicates_alone_do_not_isolate(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B018: and row security alone still does."""
+    stripped = [
+        (subject, name, without_predicates(statement) + " -- tenant") if "-- tenant" in statement else (subject, name, statement)
+        for subject, name, statement in named_statements()
+    ]
+    monkeypatch.setattr(locks, "named_statements", lambda: iter(stripped))
+    monkeypatch.setattr(plans, "named_statements", lambda: iter(stripped))
+
+    failed = [check for check in locks.lock_checks(scratch.admin, scratch.population) if not check.passed]
+    unrestricted = [
+        check for check in statement_checks(scratch.admin) if check.rule == "a statement restricts every tenant table" and not check.passed
+    ]
+
+    assert len(failed) >= 15
+    assert {check.rule for check in failed} == {"predicates alone isolate a statement"}
+    assert len(unrestricted) >= 25
