@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from operator import add
 
 import Stemmer
 
@@ -27,6 +28,7 @@ _SENTENCE_ENDS = frozenset(".?!:;")
 _URL = r"[A-Za-z][A-Za-z0-9+.\-]{1,15}://[^\s<>\"'|]*[<w>/]"
 _CORE = r"(?:(?<![<w>.#@])[.#@](?=[<w>]))?[<w>_]+(?:(?:::|:\\|['\-./:@\\+#&=,])[<w>_]+)*(?:\+\+|[+#](?![<w>]))?"
 _ASCII_SCANNER = re.compile(f"(?P<core>{_URL}|{_CORE})".replace("<w>", "0-9A-Za-z"))
+_ALONE = re.compile("^[\uac00-\ud7a3]|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
 _SIMPLE_WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]{2,}s?|[0-9]+")
 _SEGMENT_BORDER = re.compile(r"[/:@?&=\\,]+")
 _WORD = r"(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_])|[<w>]+(?:'[<w>]+)*"
@@ -38,8 +40,17 @@ _GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?=T)")
 _CONTRACTION_TAILS = frozenset({"t", "s", "re", "ve", "ll", "d", "m"})
 
-_ENGLISH = Stemmer.Stemmer("english", 0)
-_RUSSIAN = Stemmer.Stemmer("russian", 0)
+# One stemmer a script, so that no language has to be guessed; words of other scripts stay whole. First letter, last letter, stemmer.
+_STEMMERS = tuple(
+    (first, last, Stemmer.Stemmer(language, 0))
+    for first, last, language in (
+        ("a", "z", "english"),
+        ("\u0400", "\u04ff", "russian"),
+        ("\u0370", "\u03ff", "greek"),
+        ("\u0620", "\u06ff", "arabic"),
+        ("\u0900", "\u097f", "hindi"),
+    )
+)
 
 
 def terms(text: str) -> list[str]:
@@ -132,14 +143,18 @@ def _pieces(chunk: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         elif kind == "symbol":
             yield raw, (raw,)
         else:
-            yield raw, _pairs(raw if kind == "east" else _clusters(raw))
+            run = fold(raw)
+            yield raw, _east_terms(run) if kind == "east" else _pairs(_clusters(run))
 
 
 def _pairs(run: str | list[str]) -> tuple[str, ...]:
-    """Overlapping pairs of a run; the single character when it is alone."""
-    if len(run) == 1:
-        return (fold(run[0]),)
-    return tuple(fold(run[at] + run[at + 1]) for at in range(len(run) - 1))
+    """Overlapping pairs of letters; the single letter when it is alone. `run` is folded."""
+    return (run[0],) if len(run) == 1 else tuple(map(add, run, run[1:]))
+
+
+def _east_terms(run: str) -> tuple[str, ...]:
+    """The pairs of a run of Han, Kana or Hangul, then what is often a word alone: a first syllable of Hangul and each Han character."""
+    return _pairs(run) + (tuple(_ALONE.findall(run)) if len(run) > 1 else ())
 
 
 def _clusters(run: str) -> list[str]:
@@ -168,7 +183,8 @@ def _core_terms(raw: str) -> tuple[str, ...]:
         found.append(_bounded(fold(whole)))
         segments = _SEGMENT_BORDER.split(whole)
         if len(segments) > 1:
-            found.extend(_bounded(fold(part)) for part in segments if part and part not in words)
+            plain = set(words)
+            found.extend(_bounded(fold(part)) for part in segments if part and part not in plain)
         if date := _DATE.match(whole):
             found.append(date.group())
     for word in words:
@@ -230,14 +246,12 @@ def _bounded(term: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if not word:
-        return word
     if len(word) > MAX_TERM_CHARACTERS:
         return _bounded(word)
-    if "a" <= word[0] <= "z":
-        return str(_ENGLISH.stemWord(word))
-    if "\u0400" <= word[0] <= "\u04ff":
-        return str(_RUSSIAN.stemWord(word))
+    for first, last, stemmer in _STEMMERS:
+        if first <= word[:1] <= last:
+            # A stemmer that leaves nothing would lose the word.
+            return str(stemmer.stemWord(word)) or word
     return word
 
 

@@ -178,7 +178,7 @@ def may_cut(text: str, at: int, start: int = 0) -> bool:
     """Whether a cut before code point `at` leaves every grapheme whole.
 
     `start` is an earlier place that may be cut, at or before `at`; nothing before it is read. The ends of the text may be cut.
-    A cut is refused before marks, on either side of a joiner, between CR and LF, inside a pair of regional indicators and inside a
+    A cut is refused before marks and joiners, after a joiner unless ASCII follows, between CR and LF, inside a pair of regional indicators and inside a
     conjoining Hangul syllable.
 
     Source: UAX 29, extended grapheme clusters, without the Prepend class and Indic conjuncts.
@@ -190,7 +190,7 @@ def may_cut(text: str, at: int, start: int = 0) -> bool:
         return not (before == "\r" and after == "\n")
     if before in "\r\n":
         return True
-    if continues_cluster(after) or before == "\u200d":
+    if continues_cluster(after) or (before == "\u200d" and not after.isascii()):
         return False
     code_before, code_after = ord(before), ord(after)
     if 0x1F1E6 <= code_before <= 0x1F1FF and 0x1F1E6 <= code_after <= 0x1F1FF:
@@ -210,3 +210,15 @@ def cut_at_or_before(text: str, at: int, start: int) -> int:
     while place > start and not may_cut(text, place, start):
         place -= 1
     return place if place > start else min(at, len(text))
+
+
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """The stretch without white space at its ends; a space that carries a mark stays with it. `start` equals `end` when all is blank."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    low = start
+    while low < end and text[low].isspace():
+        low += 1
+    while low > start and not may_cut(text, low, start):
+        low -= 1
+    return low, end

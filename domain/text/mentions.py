@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from commonlore.domain.text.characters import APOSTROPHES, cut_at_or_before, is_dense, is_word_character, may_cut
+from commonlore.domain.text.characters import APOSTROPHES, cut_at_or_before, is_dense, is_word_character, may_cut, trim
 from commonlore.domain.text.normalise import name_key
 from commonlore.domain.text.parts import Span
 
@@ -16,6 +16,7 @@ _WHITE_SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(
     "[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u2019\u201d\u00bb)\\]]*(?=\\s)|[\u3002\uff01\uff1f\uff0e]+[\u300d\u300f\uff09\u201d]*|\\n"
 )
+_CONTEXT = 4096  # how far back a row of flags is counted
 _ABBREVIATION = re.compile(r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|No|Nr|e\.g|i\.e|z\.B|d\.h|bzw|ca))\.$")
 
 
@@ -129,7 +130,7 @@ def _graphemes(content: str) -> Iterator[tuple[int, int]]:
 
 
 def _piece(grapheme: str) -> str:
-    if grapheme.isspace():
+    if grapheme[0].isspace():
         return " "
     if len(grapheme) == 1 and grapheme.isascii():
         return "'" if grapheme == "`" else grapheme.lower()
@@ -186,26 +187,23 @@ def sentence_around(content: str, start: int, end: int, *, max_chars: int = 999)
         left = min(start - low, max(spare // 2, spare - (high - end)))
         low = _word_start(content, start - left, start)
         high = _word_end(content, min(high, low + max_chars), end)
-    while low < start and content[low].isspace():
-        low += 1
-    while high > end and content[high - 1].isspace():
-        high -= 1
-    return Span(low, high)
+    trimmed_low, trimmed_high = trim(content, low, high)
+    return Span(min(start, trimmed_low), max(end, trimmed_high))
 
 
 def _sentence_start(content: str, start: int, reach: int) -> int:
     low = max(0, start - reach)
     ends = [low + match.end() for match in _SENTENCE_END.finditer(content[low : start + 1]) if _ends_sentence(content, low + match.end())]
-    return next((end for end in reversed(ends) if end <= start and may_cut(content, end, low)), low)
+    return next((end for end in reversed(ends) if end <= start and _may_cut(content, end)), _first_cut(content, low, start))
 
 
 def _sentence_end(content: str, end: int, reach: int) -> int:
     high = min(len(content), end + reach)
     # One character back, since the given span may hold the full stop itself.
     for match in _SENTENCE_END.finditer(content, max(0, end - 1), min(len(content), high + 1)):
-        if match.end() >= end and _ends_sentence(content, match.end()) and may_cut(content, match.end(), max(0, match.end() - reach)):
+        if match.end() >= end and _ends_sentence(content, match.end()) and _may_cut(content, match.end()):
             return match.end()
-    return high
+    return _last_cut(content, high, end)
 
 
 def _ends_sentence(content: str, end: int) -> bool:
@@ -214,19 +212,23 @@ def _ends_sentence(content: str, end: int) -> bool:
 
 def _word_start(content: str, low: int, start: int) -> int:
     if low == 0 or content[low - 1].isspace():
-        return low
-    for at in range(low, start):
-        if content[at].isspace():
-            return at
-    while low < start and not may_cut(content, low, max(0, low - 64)):
-        low += 1
-    return low
+        return _first_cut(content, low, start)
+    return next((at for at in range(low, start) if content[at].isspace() and _may_cut(content, at)), _first_cut(content, low, start))
 
 
 def _word_end(content: str, high: int, end: int) -> int:
     if high >= len(content) or content[high].isspace():
-        return high
-    for at in range(high, end, -1):
-        if content[at - 1].isspace():
-            return at
-    return cut_at_or_before(content, high, end) if high > end else end
+        return _last_cut(content, high, end)
+    return next((at for at in range(high, end, -1) if content[at - 1].isspace() and _may_cut(content, at)), _last_cut(content, high, end))
+
+
+def _first_cut(content: str, low: int, start: int) -> int:
+    return next((at for at in range(low, start) if _may_cut(content, at)), start)
+
+
+def _last_cut(content: str, high: int, end: int) -> int:
+    return next((at for at in range(high, end, -1) if _may_cut(content, at)), end)
+
+
+def _may_cut(content: str, at: int) -> bool:
+    return may_cut(content, at, max(0, at - _CONTEXT)) if 0 < at < len(content) else True

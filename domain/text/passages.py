@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commonlore.domain.text.characters import cut_at_or_before
+from commonlore.domain.text.characters import cut_at_or_before, trim
 from commonlore.domain.text.parts import Span
 
 GAP = " … "
@@ -34,12 +34,12 @@ def best_passages(content: str, spans: Sequence[Span], *, budget_chars: int = 20
         widened = _joined([*chosen, span])
         if _length(content, widened) <= budget_chars:
             chosen = widened
-    passages = [passage for span in chosen if (passage := content[span.start : span.end].strip())]
-    if passages:
+    trimmed = [_trimmed(content, span) for span in chosen]
+    if passages := [content[span.start : span.end] for span in trimmed if span.end > span.start]:
         return GAP.join(passages)
     first = _trimmed(content, spans[0] if spans else Span(0, len(content)))
     end = min(first.end, cut_at_or_before(content, first.start + budget_chars, first.start))
-    return content[first.start : end].rstrip()
+    return content[first.start : trim(content, first.start, end)[1]]
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -58,6 +58,4 @@ def _length(content: str, spans: Sequence[Span]) -> int:
 
 
 def _trimmed(content: str, span: Span) -> Span:
-    text = content[span.start : span.end]
-    start = span.start + len(text) - len(text.lstrip())
-    return Span(start, max(start, span.start + len(text.rstrip())))
+    return Span(*trim(content, span.start, span.end))

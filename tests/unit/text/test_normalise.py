@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from commonlore.domain.text import fold, name_key
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from commonlore.domain.text import Span, split_parts
 from commonlore.domain.text.characters import may_cut
 
