@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.evidence_rows import store_evidence
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.sql import statements
@@ -35,7 +36,7 @@ from commonlore.domain.time import Clock
 
 _SQL = statements("ledger")
 _ROWS = statements("ledger_rows")
-EMBED_PARTS = "embed_parts"
+_INSTALLATION = statements("installation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class LedgerSession:
         cursor = await self._transaction.execute(_SQL["find_submission"], credential_id=self.actor.credential_id, idempotency_key=idempotency_key)
         row = await cursor.fetchone()
         return Replay(bytes(row["request_sha256"]), row["result"]) if row else None
+
+    async def read_contract_key(self) -> str | None:
+        row = await (await self._transaction.execute(_INSTALLATION["read_contract"])).fetchone()
+        return row["contract_key"] if row else None
 
     async def claim(self, submission: Submission) -> Replay | None:
         cursor = await self._transaction.execute(
@@ -213,15 +218,7 @@ class LedgerSession:
 
     async def enqueue_embedding(self) -> None:
         assert self._space_id is not None
-        args = {"team_id": str(self._transaction.team_id), "space_id": str(self._space_id)}
-        await self._transaction.execute(
-            _ROWS["enqueue"],
-            task_name=EMBED_PARTS,
-            queue_name="embedding",
-            priority=0,
-            queueing_lock=f"{EMBED_PARTS}:{self._space_id}",
-            args=msgspec.json.encode(args).decode(),
-        )
+        await enqueue_embedding(self._transaction, self._space_id)
 
     async def conclude(self, submission: Submission, result: RememberResult) -> None:
         encoded = msgspec.json.encode(result).decode()

@@ -84,7 +84,7 @@ class PostgresRecallSnapshot:
         try:
             async with self._transaction.connection.pipeline():
                 lexical = [await self._ask_lexical(plan, space_plan, depth) for space_plan in plan.spaces]
-                embedded = await vector
+                embedded = (await vector).under(plan.contract_key)
                 near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
                 return {
                     space_plan.space.space_id: Fetched(
@@ -96,7 +96,8 @@ class PostgresRecallSnapshot:
             if self._transaction.connection.closed or error.sqlstate == "57014":
                 raise
             await self._transaction.connection.execute("rollback to savepoint branches")
-        return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, await vector, depth) for space_plan in plan.spaces}
+        embedded = (await vector).under(plan.contract_key)
+        return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, embedded, depth) for space_plan in plan.spaces}
 
     async def _fetch_alone(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Fetched:
         """Each branch under its own savepoint; see the module for what may be missing."""

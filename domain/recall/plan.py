@@ -79,14 +79,18 @@ class SpacePlan:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalPlan:
+    """`contract_key` is the contract whose vectors are stored; a query vector of another one is not used."""
+
     intent: RecallIntent
     policy: RankingPolicy
     spaces: tuple[SpacePlan, ...]
+    contract_key: str | None
 
 
 def make_plan(intent: RecallIntent, statistics: Sequence[tuple[Space, SpaceStatistics]], policy: RankingPolicy) -> RetrievalPlan:
     """One plan a space, in the order of the spaces. The relationship vector branch is on only for a current generation."""
-    return RetrievalPlan(intent, policy, tuple(_space_plan(intent, space, found, policy) for space, found in statistics))
+    contract_key = statistics[0][1].contract_key if statistics else None
+    return RetrievalPlan(intent, policy, tuple(_space_plan(intent, space, found, policy) for space, found in statistics), contract_key)
 
 
 def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, policy: RankingPolicy) -> SpacePlan:
@@ -104,7 +108,14 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The embedded query, or why there is none."""
+    """The embedded query with the contract it was made under, or why there is none."""
 
     vector: Vectors | None
+    contract_key: str | None = None
     failure: Literal["provider_unavailable", "provider_malformed", "embedding_contract_mismatch"] | None = None
+
+    def under(self, contract_key: str | None) -> QueryVector:
+        """Itself when it was made under the contract, else no vector."""
+        if self.vector is None or self.contract_key == contract_key:
+            return self
+        return QueryVector(None, self.contract_key, "embedding_contract_mismatch")

@@ -126,7 +126,7 @@ async def recall(
     fetched = await snapshot.fetch(plan, vector, depth=policy.depth_rows)
     results = await _evidence_lane(state, fetched)
     relationships = await _relationship_lane(state, fetched) if intent.relationships_wanted else []
-    embedded = await vector
+    embedded = (await vector).under(plan.contract_key)
     _state_vectors(state, embedded, statistics)
     return RecallResult(
         recall_id=recall_id,

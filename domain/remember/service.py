@@ -80,6 +80,10 @@ class LedgerReader(Protocol):
 
     async def read_names(self, prepared: Prepared) -> NameState: ...
 
+    async def read_contract_key(self) -> str | None:
+        """The embedding contract whose vectors are stored and searched."""
+        ...
+
 
 class LedgerWriter(Protocol):
     """One write transaction. The methods are called in the order in which they stand here."""
@@ -137,7 +141,8 @@ async def remember(
         if key is not None and (replay := await reader.find_submission(key)) is not None:
             return _replayed(prepared, replay)
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
-    vectors, warnings = await _embed(_foresee(prepared, names, new_id), embedder)
+        served = await reader.read_contract_key()
+    vectors, warnings = await _embed(_foresee(prepared, names, new_id), embedder, served)
     async with ledger.writing() as writer:
         space = await _open(writer, prepared)
         submission = Submission(new_id(), writer.actor, space, prepared, correlation_id, clock())
@@ -176,8 +181,10 @@ def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-async def _embed(texts: Sequence[str], embedder: Embedder) -> tuple[dict[str, Vectors], list[str]]:
+async def _embed(texts: Sequence[str], embedder: Embedder, served: str | None) -> tuple[dict[str, Vectors], list[str]]:
     """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
+    if embedder.contract.key != served:
+        return {}, ["This process runs another embedding model than the stored vectors; the texts are searchable by their words alone."]
     inline = texts[:INLINE_VECTORS]
     try:
         short = [text for text in inline if embedder.count_tokens(text) <= embedder.max_tokens]

@@ -1,0 +1,116 @@
+"""The operations of agents over the assembled adapters: open a transaction, run the domain's line, encode."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from commonlore.db.assemble import Adapters
+from commonlore.db.ledger import PostgresLedger
+from commonlore.db.recall import recall_snapshot
+from commonlore.db.session import touch_credentials
+from commonlore.db.trace import trace_snapshot
+from commonlore.domain.errors import CommonloreError, Conflict
+from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
+from commonlore.domain.recall.plan import QueryVector
+from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.recall.service import recall
+from commonlore.domain.remember.prepare import Prepared, prepare
+from commonlore.domain.remember.request import RememberRequest
+from commonlore.domain.remember.service import remember
+from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.trace.request import TraceRequest
+from commonlore.domain.trace.service import trace
+
+# Above this many characters the analysis of a request would hold up other requests, so it runs in a thread.
+_LONG_CHARS = 20_000
+_TRIES = 3
+_TOUCH_PERIOD_S = 30.0
+
+
+@dataclass(slots=True)
+class MemoryOperations:
+    """`Operations` for agents. `run_upkeep` notes the use of keys, away from any request."""
+
+    adapters: Adapters
+    _used: dict[UUID, set[UUID]] = field(default_factory=dict)
+
+    async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
+        prepared = await self._prepare(request)
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return await self._remember(key, prepared, correlation_id)
+            except Conflict as error:
+                # A write that lost a race has left nothing; the same request usually finds its way at once.
+                if attempt == _TRIES or error.code != "commit_conflict":
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _prepare(self, request: RememberRequest) -> Prepared:
+        count_tokens = self.adapters.embedder.count_tokens
+        if sum(len(item.content) for item in request.evidence) <= _LONG_CHARS:
+            return prepare(request, count_tokens=count_tokens)
+        return await asyncio.to_thread(prepare, request, count_tokens=count_tokens)
+
+    async def _remember(self, key: PresentedKey, prepared: Prepared, correlation_id: str) -> dict[str, object]:
+        adapters = self.adapters
+        ledger = PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms)
+        result = await remember(
+            prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
+        )
+        answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
+        return answer
+
+    async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
+        request.validate()
+        adapters = self.adapters
+        async with recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms) as snapshot:
+            self._note(snapshot.actor)
+            snapshot.actor.require("read")
+            embedding = asyncio.ensure_future(embed_query(adapters.embedder, request.query))
+            try:
+                result = await recall(request, snapshot=snapshot, vector=embedding, policy=adapters.policy, recall_id=f"rec_{adapters.new_id()}")
+            finally:
+                embedding.cancel()
+        answer: dict[str, object] = msgspec.to_builtins(result)
+        return answer
+
+    async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:
+        adapters = self.adapters
+        async with trace_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms) as snapshot:
+            self._note(snapshot.actor)
+            found: dict[str, Any] = await trace(request, snapshot=snapshot)
+        answer: dict[str, object] = msgspec.to_builtins(found)
+        return answer
+
+    def _note(self, actor: Actor) -> None:
+        self._used.setdefault(actor.team_id, set()).add(actor.credential_id)
+
+    async def run_upkeep(self) -> None:
+        """Write the last use of keys, once every half minute, until cancelled. A failure is left for the next round."""
+        while True:
+            await asyncio.sleep(_TOUCH_PERIOD_S)
+            await self.flush_uses()
+
+    async def flush_uses(self) -> None:
+        used, self._used = self._used, {}
+        for team_id, credential_ids in used.items():
+            try:
+                await touch_credentials(self.adapters.pool, team_id, sorted(credential_ids), clock=self.adapters.clock)
+            except CommonloreError:
+                self._used.setdefault(team_id, set()).update(credential_ids)
+
+
+async def embed_query(embedder: Embedder, query: str) -> QueryVector:
+    """The query's vector, or the reason why there is none; never raises for a failing embedder."""
+    try:
+        return QueryVector(await embedder.embed_query(query), embedder.contract.key)
+    except EmbeddingUnavailable:
+        return QueryVector(None, failure="provider_unavailable")
+    except (EmbeddingMalformed, ValueError):
+        return QueryVector(None, failure="provider_malformed")
