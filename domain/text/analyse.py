@@ -38,6 +38,7 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?=T)")
+_POSSESSIVE = ("'s", "'S")
 _CONTRACTION_TAILS = frozenset({"t", "s", "re", "ve", "ll", "d", "m"})
 
 # One stemmer a script, so that no language has to be guessed; words of other scripts stay whole. First letter, last letter, stemmer.
@@ -99,7 +100,7 @@ def _is_like_a_name(raw: str, begins: bool) -> bool:
 
 
 def _is_function_word(raw: str) -> bool:
-    return fold(raw[:-2] if raw.endswith(("'s", "'S")) else raw) in FUNCTION_WORDS
+    return fold(raw[:-2] if raw.endswith(_POSSESSIVE) else raw) in FUNCTION_WORDS
 
 
 def _without_function_parts(found: tuple[str, ...]) -> tuple[str, ...]:
@@ -170,7 +171,7 @@ def _clusters(run: str) -> list[str]:
 def _core_terms(raw: str) -> tuple[str, ...]:
     if _SIMPLE_WORD.fullmatch(raw):
         return _simple_terms(raw)
-    whole = raw.strip("_")
+    whole = (raw[:-2] if raw.endswith(_POSSESSIVE) else raw).strip("_")
     if not whole:
         return ()
     if _GROUPED_NUMBER.fullmatch(whole):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commonlore.domain.text.characters import cut_at_or_before
+from commonlore.domain.text.characters import cut_at_or_before, may_cut
 
 _CLOSERS = "\"'\u2019\u201d\u00bb)\\]}\u300d\u300f\uff09"
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
@@ -36,7 +36,8 @@ def split_parts(text: str, count_tokens: Callable[[str], int], *, max_chars: int
 
     A part has at most `max_chars` code points and, by `count_tokens`, at most `max_tokens` word pieces. Borders prefer the end of a
     paragraph, a line, a sentence, then of a word; white space belongs to the part before it. A grapheme stays whole unless it breaks a
-    bound by itself; a single code point is never refused. A text within both bounds is one part; an empty text has none. Deterministic;
+    bound by itself; a single code point is never refused. A text within both bounds is one part; an empty text has none; white space
+    longer than a part makes blank parts. Deterministic;
     time is linear, with about one count for each part and one for each retry.
 
     Raises:
@@ -84,6 +85,6 @@ def _last_border(pattern: re.Pattern[str], text: str, window: str, start: int, s
         if end - start < share * len(window):
             return None
         white_space_goes_on = text[end].isspace() if end == limit else False
-        if end > start and not white_space_goes_on and cut_at_or_before(text, end, start) == end:
+        if end > start and not white_space_goes_on and may_cut(text, end, start):
             return end
     return None

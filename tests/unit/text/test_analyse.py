@@ -29,6 +29,7 @@ GOLDEN = {
     '\'abs "abs" *abs*': ["ab", "ab", "ab"],
     "a|b:*": ["a", "b"],
     "Caroline's": ["carolin"],
+    "node.js’s O'Brien's": ["node.js", "node", "js", "obrien", "brien"],
     "don’t don't dont": ["dont", "dont", "dont"],
     "L’école": ["lecol", "ecol"],
     "İstanbul'da": ["istanbulda", "istanbul"],
