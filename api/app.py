@@ -1,0 +1,53 @@
+"""The HTTP application: the edge around REST, health, the OpenAPI document and MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from litestar import Litestar
+from litestar.exceptions import HTTPException
+from litestar.types import ControllerRouterHandler
+
+from commonlore.api.edge import ASGIApp, Edge
+from commonlore.api.exchange import ClientGone
+from commonlore.api.mcp import Authenticate, McpEndpoint
+from commonlore.api.openapi import document
+from commonlore.api.operations import TOOLS, Operations
+from commonlore.api.rest import Ready, answer_failure, document_route, health_routes, tool_route
+from commonlore.db.settings import Settings
+from commonlore.domain.errors import CommonloreError
+
+Lifespan = Callable[[Litestar], AbstractAsyncContextManager[Any]]
+
+
+def create_app(
+    operations: Operations,
+    *,
+    settings: Settings,
+    ready: Ready,
+    admin_routes: Sequence[ControllerRouterHandler] = (),
+    authenticate: Authenticate | None = None,
+    lifespan: Sequence[Lifespan] = (),
+) -> ASGIApp:
+    """The whole service as one ASGI application.
+
+    `ready` raises a CommonloreError while requests cannot be served. `admin_routes` are Litestar handlers; they find their
+    exchange with `exchange_of(request.scope)` and read bodies with `read_json_body`. `authenticate`, when given, checks
+    the key of MCP messages that call no tool.
+    """
+    rest = Litestar(
+        route_handlers=[
+            *(tool_route(spec, operations, settings) for spec in TOOLS.values()),
+            *health_routes(ready),
+            document_route(document()),
+            *admin_routes,
+        ],
+        lifespan=list(lifespan),
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=settings.body_limit_bytes,
+        exception_handlers={kind: answer_failure for kind in (CommonloreError, HTTPException, ClientGone, Exception)},
+    )
+    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings)  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""Failures as callers see them: RFC 9457 problem bodies, their status, and one table over the closed list of codes.
+
+The same body is the structured content of a failed MCP tool call, so that both ways in say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from commonlore.domain.errors import CommonloreError, Fault
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:commonlore:problem:"
+# The published client reads at most 16 KiB of an error body.
+_MOST_PROBLEMS = 8
+_MOST_CHARS = 400
+
+# Code: HTTP status, title. `docs/reference/errors.md` repeats it; a test compares both with `CODES`.
+STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
+    {
+        "invalid_input": (422, "A field is wrong"),
+        "malformed_body": (400, "The body is not one JSON object"),
+        "idempotency_key_mismatch": (400, "Two different idempotency keys"),
+        "body_too_large": (413, "The body is too large"),
+        "unsupported_media_type": (415, "The media type is not supported"),
+        "uri_too_long": (414, "The address is too long"),
+        "route_not_found": (404, "No such route"),
+        "method_not_allowed": (405, "The method is not allowed here"),
+        "credential_invalid": (401, "No valid credential"),
+        "unauthorized_scope": (403, "The credential lacks a scope"),
+        "host_not_allowed": (403, "The host is not answered for"),
+        "not_found": (404, "Not found"),
+        "idempotency_conflict": (409, "The idempotency key belongs to another request"),
+        "stale_input": (409, "The state has moved on"),
+        "name_taken": (409, "The name is taken"),
+        "last_admin": (409, "The last admin key stays"),
+        "commit_conflict": (409, "Another write was faster"),
+        "database_unavailable": (503, "The database is not available"),
+        "not_ready": (503, "The service is not ready"),
+        "overloaded": (503, "The service is overloaded"),
+        "request_timeout": (504, "The request took too long"),
+        "not_supported": (501, "Not available in this version"),
+        "internal_failure": (500, "An internal failure"),
+        "hydration_failed": (500, "A stored record could not be read"),
+        "embedding_contract_unknown": (503, "The embedding contract is unknown"),
+        "settings_invalid": (503, "A setting is wrong"),
+        "database_too_old": (503, "The database is too old"),
+        "role_unsafe": (503, "The database role is unsafe"),
+        "migration_needed": (503, "The database must be migrated"),
+        "migration_failed": (503, "The migration failed"),
+        "embedded_postgres_missing": (503, "The embedded database is not installed"),
+        "embedded_data_missing": (503, "The embedded data is missing"),
+        "embedded_start_failed": (503, "The embedded database did not start"),
+        "model_invalid": (503, "The embedding model is damaged"),
+        "import_failed": (422, "The import stopped"),
+    }
+)
+
+
+def internal_failure() -> Fault:
+    """What a caller learns of an exception that nobody stated: nothing but the correlation id."""
+    return Fault("internal_failure", "an internal failure; the correlation id names it in the service's log")
+
+
+def status_of(error: CommonloreError) -> int:
+    return STATUS[error.code][0]
+
+
+def problem_body(error: CommonloreError, correlation_id: str) -> dict[str, object]:
+    """The RFC 9457 body with the fields that the published client reads at top level.
+
+    `errors` is there only for wrong fields, in the order of the request; each entry repeats the failure's own fields,
+    because the published client reads the first entry instead of the top level. At most 16 KiB.
+    """
+    status, title = STATUS[error.code]
+    entry = error.entry
+    message = error.message[:_MOST_CHARS]
+    shared: dict[str, object] = {
+        "code": error.code,
+        "message": message,
+        "retryable": entry.retryable,
+        "next_action": entry.next_action,
+        "remediation": entry.remediation,
+    }
+    body: dict[str, object] = {
+        "type": TYPE_PREFIX + error.code,
+        "title": title,
+        "status": status,
+        "detail": message,
+        **shared,
+        "correlation_id": correlation_id,
+    }
+    if error.problems:
+        body["errors"] = [
+            {"pointer": problem.pointer[:_MOST_CHARS], "detail": problem.detail[:_MOST_CHARS], **shared}
+            for problem in error.problems[:_MOST_PROBLEMS]
+        ]
+    if error.details:
+        body["details"] = error.details
+    if error.retry_after_s is not None:
+        body["retry_after_seconds"] = error.retry_after_s
+    return body
+
+
+def problem_headers(error: CommonloreError) -> dict[str, str]:
+    """`Retry-After` when the failure states it, `WWW-Authenticate` with every 401, `Allow` with every 405.
+
+    A 413 closes the connection, because the rest of the body is not read.
+    """
+    headers = {"cache-control": "no-store"}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(error.retry_after_s)
+    if status_of(error) == 401:
+        headers["www-authenticate"] = "Bearer"
+    if error.code == "method_not_allowed" and "allow" in error.details:
+        headers["allow"] = str(error.details["allow"])
+    if error.code == "body_too_large":
+        headers["connection"] = "close"
+    return headers

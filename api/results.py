@@ -1,0 +1,116 @@
+"""What the three operations answer, as types: the source of the output schemas and of their required keys.
+
+The keys are those that the published client reads. Every answer may carry more; what is named here is always there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+SearchState = Literal["current", "not_required", "pending", "failed"]
+PublicSpaceKind = Literal["private", "team_shared"]
+
+
+class PublicError(TypedDict):
+    """One failure inside an answer."""
+
+    code: str
+    message: str
+    retryable: bool
+    next_action: str
+    remediation: str
+
+
+class RelationshipSplit(TypedDict):
+    """One stored relationship that came out of one proposal."""
+
+    relationship_id: str
+    relationship_version: int
+    split_index: int
+    status: str
+
+
+class RelationshipOutcome(TypedDict):
+    """What became of one proposed relationship."""
+
+    ref: str
+    disposition: Literal["stored", "not_stored"]
+    splits: list[RelationshipSplit]
+    reason: NotRequired[str]
+    message: NotRequired[str]
+    remediation: NotRequired[str]
+
+
+class EvidenceOutcome(TypedDict):
+    """What became of one text."""
+
+    evidence_index: int
+    disposition: Literal["stored", "not_stored"]
+    superseded_evidence_ids: list[str]
+    search_state: SearchState
+    evidence_id: NotRequired[str]
+    content_hash: NotRequired[str]
+    reason: NotRequired[str]
+    message: NotRequired[str]
+    remediation: NotRequired[str]
+    error: NotRequired[PublicError | None]
+
+
+class RememberResult(TypedDict):
+    """The receipt of one `remember`."""
+
+    contract_version: str
+    submission_id: str
+    submission_kind: str
+    correlation_id: str
+    processing_state: Literal["completed", "failed"]
+    search_state: SearchState
+    relationship_results: list[RelationshipOutcome]
+    errors: list[PublicError]
+    space_kind: PublicSpaceKind
+    evidence: list[EvidenceOutcome]
+    warnings: NotRequired[list[str]]
+
+
+class RecallEvidence(TypedDict):
+    """One text that was found."""
+
+    evidence_id: str
+    context: str
+    space_kind: PublicSpaceKind
+    equivalent_evidence_ids: list[str]
+    equivalents_truncated: bool
+
+
+class RecallResult(TypedDict):
+    """What one `recall_memory` found, and what it could not look at."""
+
+    recall_id: str
+    results: list[RecallEvidence]
+    related_relationships: list[dict[str, Any]]
+    related_communities: list[dict[str, Any]]
+    conflicts: list[dict[str, Any]]
+    search_states: dict[str, SearchState]
+    degradations: list[dict[str, Any]]
+    suggested_actions: list[dict[str, Any]]
+
+
+class TraceResult(TypedDict):
+    """One relationship with its evidence and history."""
+
+    relationship: dict[str, Any] | None
+    observations: list[dict[str, Any]]
+    evidence_supports: list[dict[str, Any]]
+    evidence_support_decision_events: list[dict[str, Any]]
+    evidence: list[dict[str, Any]]
+    evidence_lifecycle_events: list[dict[str, Any]]
+    verification_events: list[dict[str, Any]]
+    transitions: list[dict[str, Any]]
+    conflicts: list[dict[str, Any]]
+    cross_profile_references: list[dict[str, Any]]
+    identity_corrections: list[dict[str, Any]]
+    supersession_lineage: list[dict[str, Any]]
+    semantic_nodes: list[dict[str, Any]]
+    semantic_edges: list[dict[str, Any]]
+    visited_entity_ids: list[str]
+    stopped_reason: str | None

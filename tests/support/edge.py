@@ -1,0 +1,121 @@
+"""A fake of the operations behind the edge, and the real server on a free loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import uvicorn
+
+from commonlore.api.app import create_app
+from commonlore.db.settings import Settings
+from commonlore.domain.errors import CommonloreError
+from commonlore.domain.ids import new_id
+from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.remember.request import RememberRequest
+from commonlore.domain.tenancy.key import PresentedKey, mint
+from commonlore.domain.trace.request import TraceRequest
+
+TEAM = UUID("0198c000-0000-7000-8000-000000000001")
+KEY = mint(TEAM).text
+
+
+def recall_answer(results: int = 10) -> dict[str, object]:
+    """An answer of the usual size: each context 400 characters."""
+    return {
+        "recall_id": str(new_id()),
+        "results": [
+            {
+                "evidence_id": str(new_id()),
+                "context": f"{place}: " + "the project moved to another town in spring. " * 8,
+                "space_kind": "team_shared",
+                "equivalent_evidence_ids": [],
+                "equivalents_truncated": False,
+            }
+            for place in range(results)
+        ],
+        "related_relationships": [],
+        "related_communities": [],
+        "conflicts": [],
+        "search_states": {"evidence": "current", "relationships": "current", "communities": "not_required"},
+        "degradations": [],
+        "suggested_actions": [],
+    }
+
+
+@dataclass
+class FakeOperations:
+    """Keeps what it was asked; answers with `answer`, or raises `failure`, after `delay_s`."""
+
+    answer: dict[str, object] = field(default_factory=recall_answer)
+    failure: BaseException | None = None
+    delay_s: float = 0.0
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    cancelled: int = 0
+
+    async def _serve(self, name: str, request: object) -> dict[str, object]:
+        self.asked.append((name, request))
+        try:
+            if self.delay_s:
+                await asyncio.sleep(self.delay_s)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.failure is not None:
+            raise self.failure
+        return self.answer
+
+    async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
+        return await self._serve("remember", request)
+
+    async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
+        return await self._serve("recall_memory", request)
+
+    async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:
+        return await self._serve("trace_memory", request)
+
+
+@dataclass
+class Edge:
+    """A running server: its port, its fake, and what readiness raises."""
+
+    port: int
+    operations: FakeOperations
+    settings: Settings
+    not_ready: CommonloreError | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextlib.asynccontextmanager
+async def running_edge(operations: FakeOperations | None = None, **settings: Any) -> AsyncIterator[Edge]:
+    """The application under uvicorn in this loop, until the block ends."""
+    edge = Edge(0, operations or FakeOperations(), Settings(home=Path("unused"), **settings))
+
+    async def ready() -> None:
+        if edge.not_ready is not None:
+            raise edge.not_ready
+
+    # With protocol 0 asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for the client's delayed acknowledgement.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        edge.port = listener.getsockname()[1]
+        config = uvicorn.Config(create_app(edge.operations, settings=edge.settings, ready=ready), log_level="info", log_config=None, ws="none")
+        server = uvicorn.Server(config)
+        server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        try:
+            yield edge
+        finally:
+            server.should_exit = True
+            await task
