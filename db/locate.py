@@ -48,8 +48,8 @@ class Database:
 
     @property
     def owner_conninfo(self) -> str:
-        """May become `commonlore_owner`: the migrator, or the administrator where the migrator's password is not known here."""
-        return _known(self.migrator or self.admin, "COMMONLORE_DATABASE_URL")
+        """May become `commonlore_owner`: the migrator, or outside the administrator, whose password is given and never stale."""
+        return _known(self.migrator if self.embedded else self.admin, "COMMONLORE_DATABASE_URL")
 
     @property
     def migrator_conninfo(self) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
+from uuid import UUID
 
 import psycopg
 from psycopg import Connection, sql
@@ -134,7 +135,7 @@ def _parameters(statement: str, population: Population, label: str) -> dict[str,
     values: dict[str, Any] = {}
     for match in _TYPED.finditer(statement):
         name, kind = match["name"], match["kind"] or "text"
-        if kind == "timestamptz" and name != "now" and label != "own ids in the past":
+        if kind == "timestamptz" and name not in ("now", "after_time") and label != "own ids in the past":
             values[name] = None
         else:
             values.setdefault(name, _parameter(name, kind, match["then"], population, ids))
@@ -144,7 +145,13 @@ def _parameters(statement: str, population: Population, label: str) -> dict[str,
 def _parameter(name: str, kind: str, then: str | None, population: Population, ids: SampleSpace) -> Any:
     own, column = population.open, _COLUMN_OF.get(name, name.removesuffix("s"))
     every = (own, population.neighbour, population.foreign)
-    fixed: dict[str, Any] = {"team_id": own.team_id, "space_epoch": own.space_epoch, "prefix": ids.prefix}
+    fixed: dict[str, Any] = {
+        "team_id": own.team_id,
+        "space_epoch": own.space_epoch,
+        "prefix": ids.prefix,
+        "after_id": UUID(int=0),
+        "after_time": datetime(2000, 1, 1, tzinfo=UTC),
+    }
     if name in fixed:
         return fixed[name]
     if then == "jsonb" or kind in ("jsonb", "json"):
@@ -161,5 +168,5 @@ def _parameter(name: str, kind: str, then: str | None, population: Population, i
     if kind in by_kind:
         return by_kind[kind]()
     if kind in ("int", "integer", "bigint", "smallint"):
-        return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count")) else 1
+        return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count", "page")) else 1
     return [sample_value(kind.removesuffix("[]"))] * len(every) if kind.endswith("[]") else sample_value(kind)

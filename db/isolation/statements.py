@@ -31,7 +31,7 @@ _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
 _INSERT = re.compile(r"insert into\s+(?:commonlore\.)?(?P<table>\w+)[^(]*\((?P<columns>[^)]*)\)", re.IGNORECASE)
 _CONDITIONS = ("Index Cond", "Recheck Cond", "Filter", "TID Cond")
 _MARK = "-- tenant"
-_MARKED_LINE = re.compile(r"^[ \t]*(?P<word>and|where|on)?\b.*-- tenant[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_MARKED_LINE = re.compile(r"^[ \t]*(?:(?P<word>and|where|on)\b)?.*-- tenant[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 def named_statements() -> Iterator[tuple[str, str, str]]:
@@ -68,8 +68,8 @@ def unlocked(connection: Connection[DictRow], statement: str) -> list[str]:
             continue
         needed = ("team_id", "space_epoch") if level(table) == "space" else ("team_id",)
         if node["Node Type"] != "ModifyTable":
-            text = " and ".join(str(node[key]) for key in _CONDITIONS if key in node)
-            absent = [column for column in needed if not _restricts(text, column)]
+            conditions = [str(node[key]) for key in _CONDITIONS if key in node]
+            absent = [column for column in needed if not any(_restricts(text, column) for text in conditions)]
         elif node["Operation"] == "Insert":
             absent = [column for column in needed if column not in columns.get(table, ())]
         else:
@@ -89,8 +89,38 @@ def reads_tenant_rows(connection: Connection[DictRow], statement: str) -> bool:
 
 
 def _restricts(text: str, column: str) -> bool:
-    name = rf"(?:\w+\.)?{column}"
-    return re.search(rf"(?<![\w.]){name} = |= {name}(?!\w)", text) is not None
+    """Whether one of the conditions that all must hold compares the column for equality; one side of an OR does not count."""
+    side = re.compile(rf"(?:\w+\.)?{column} = (?!ANY ).+|.+ = (?:\w+\.)?{column}")
+    return any(side.fullmatch(part) and not _split(part, " OR ")[1:] for part in _conjuncts(text))
+
+
+def _conjuncts(text: str) -> list[str]:
+    """The parts of a printed condition that are joined by AND at its top, without the parentheses around each."""
+    bare = re.sub(r"'(?:[^']|'')*'", "''", text).strip()
+    while bare.startswith("(") and _closes_at_end(bare):
+        bare = bare[1:-1]
+    parts = _split(bare, " AND ")
+    return [bare] if len(parts) == 1 else [inner for part in parts for inner in _conjuncts(part)]
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return position == len(text) - 1
+    return False
+
+
+def _split(text: str, word: str) -> list[str]:
+    """`text` cut at `word` outside of parentheses."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and text.startswith(word, position):
+            parts.append(text[start:position])
+            start = position + len(word)
+    return [*parts, text[start:]]
 
 
 def positional(statement: str) -> str:

@@ -40,15 +40,18 @@ def server_conninfo() -> str:
     given = os.environ.get("COMMONLORE_TEST_SERVER")
     if given:
         return given
-    home = Path(tempfile.mkdtemp(prefix="commonlore-test-"))
-    server = EmbeddedPostgres(home, parameters=_FAST)
-    server.start()
+    folder = Path(tempfile.mkdtemp(prefix="commonlore-test-"))
+    folder.chmod(0o711)  # where root runs the tests, the server runs as another account and must get in
+    server = EmbeddedPostgres(folder / "home", parameters=_FAST)
 
     def stop() -> None:
-        server.release()
-        shutil.rmtree(home, ignore_errors=True)
+        try:
+            server.release()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
+    server.start()
     return server.superuser_conninfo()
 
 

@@ -144,7 +144,11 @@ _BAD = {
     "one side of a join": "select e.evidence_id from commonlore.evidence e cross join commonlore.entity n "
     "where e.team_id = %(team_id)s::uuid and e.space_epoch = %(space_epoch)s::bigint -- tenant",
     "inside a subquery": "select (select count(*) from commonlore.credential) from commonlore.team t where t.team_id = %(team_id)s::uuid -- tenant",
-    "or": "select 1 from commonlore.team t where t.team_id <> %(team_id)s::uuid -- tenant",
+    "unequal": "select 1 from commonlore.team t where t.team_id <> %(team_id)s::uuid -- tenant",
+    "one side of an or": "select 1 from commonlore.team t where t.name = %(name)s::text or t.team_id = %(team_id)s::uuid -- tenant",
+    "an or among ands": "select 1 from commonlore.team t where t.retired_at is null and (t.name like 'a%%' or t.team_id = %(team_id)s::uuid) -- tenant",
+    "any of several": "select 1 from commonlore.team t where t.team_id = any(%(team_ids)s::uuid[]) -- tenant",
+    "itself": "select 1 from commonlore.team t where t.team_id = t.team_id -- tenant",
     "update": "update commonlore.evidence_exclusion set reason = 'x' where evidence_id = %(id)s::uuid",
     "delete": "delete from commonlore.evidence_exclusion where team_id = %(team_id)s::uuid -- tenant",
     "insert without epoch": "insert into commonlore.evidence_statistic (team_id, statistic_id, parts, length) "
@@ -179,7 +183,7 @@ def test_with_the_policies_gone_the_policies_alone_do_not_isolate(scratch: Scrat
 def test_with_the_predicates_gone_the_predicates_alone_do_not_isolate(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     """B018: and row security alone still does."""
     stripped = [
-        (subject, name, without_predicates(statement) + " -- tenant") if "-- tenant" in statement else (subject, name, statement)
+        (subject, name, without_predicates(statement) + "\n-- tenant predicates removed") if "-- tenant" in statement else (subject, name, statement)
         for subject, name, statement in named_statements()
     ]
     monkeypatch.setattr(locks, "named_statements", lambda: iter(stripped))

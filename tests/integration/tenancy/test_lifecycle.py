@@ -14,9 +14,9 @@ import pytest
 
 from commonlore.db import tenancy
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction, make_pool, team_transaction
-from commonlore.domain.errors import Conflict, Fault, NotVisible, Unauthenticated
+from commonlore.domain.errors import Conflict, Fault, Forbidden, NotVisible, Unauthenticated
 from commonlore.domain.tenancy.actor import Actor
-from commonlore.domain.tenancy.administration import IssuedKey
+from commonlore.domain.tenancy.administration import IssuedKey, require_grantable
 from commonlore.domain.tenancy.key import parse
 from tests.support.databases import TestDatabase
 
@@ -303,6 +303,32 @@ async def test_two_teams_may_use_the_same_names(pools: Pools, pool: Pool) -> Non
         await make_key(pool, team_id, await make_member(pool, team_id))
 
     assert len([team for team in await tenancy.list_teams(pools.owner) if team.name == "Support"]) == 2
+
+
+async def test_an_admin_actor_administers_its_own_team_inside_its_own_request(pools: Pools) -> None:
+    """What the admin routes do: authenticate, check the scope, act, all in one transaction of the serving role."""
+    team_id, other = await make_team(pools), await make_team(pools, "Other")
+    admin = await make_key(pools.owner, team_id, await make_member(pools.owner, team_id))
+    theirs = await make_member(pools.owner, other)
+    key = parse(admin.text)
+    assert key is not None
+
+    async with actor_transaction(pools.app, key, clock=lambda: NOW, timeout_ms=5000) as (actor, transaction):
+        actor.require("admin")
+        require_grantable(("read", "write"), actor.scopes)
+        bob = await tenancy.add_member(transaction, name="Bob", profile_kind="agent", now=NOW)
+        issued = await tenancy.mint_key(
+            transaction, bob.profile_id, name="bot", scopes=("read", "write"), memory_binding="profile_private", expires_at=None, now=NOW
+        )
+        with pytest.raises(NotVisible):
+            await tenancy.retire_member(transaction, theirs, now=NOW)
+
+    agent = await actor_of(pools.app, issued.text)
+    assert agent.profile_id == bob.profile_id
+    with pytest.raises(Forbidden):
+        agent.require("admin")
+    with pytest.raises(Forbidden):
+        require_grantable(("destroy",), actor.scopes)
 
 
 async def test_a_cancelled_request_leaves_neither_team_nor_transaction_behind(database: TestDatabase, pools: Pools) -> None:
