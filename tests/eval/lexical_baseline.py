@@ -68,11 +68,17 @@ class Index:
         return [parent for parent, _ in sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]]
 
 
+def estimated_word_pieces(text: str) -> int:
+    """A stand-in for the model's tokenizer: four ASCII characters a piece, one piece for any other character."""
+    foreign = sum(not char.isascii() for char in text)
+    return foreign + (len(text) - foreign) // 4 + 2
+
+
 def _units(evaluation: ModuleType, documents: Sequence[dict[str, Any]], analyse: Analyser, parts: bool) -> list[tuple[str, list[str]]]:
     units: list[tuple[str, list[str]]] = []
     for document in documents:
         text = evaluation.doctext(document)
-        spans = split_parts(text, lambda part: len(part) // 4) if parts else ()
+        spans = split_parts(text, estimated_word_pieces) if parts else ()
         pieces = [text[span.start : span.end] for span in spans] or [text]
         units.extend((document["id"], analyse(piece)) for piece in pieces)
     return units
