@@ -5,6 +5,7 @@ A contradiction stops the start; nothing is clamped. `docs/reference/settings.md
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 from commonlore.domain.errors import OperatorError
 
 PREFIX = "COMMONLORE_"
+# Read by the commands that are clients of a service; not settings of one.
+CLIENT_VARIABLES = frozenset(("COMMONLORE_KEY", "COMMONLORE_URL"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,11 @@ FIELDS: Mapping[str, Field] = {
     "allowed_hosts": Field(_hosts, "host names, separated by commas", "Host headers that are answered besides the address the API listens on."),
     "pool_size": Field(_integer(1, 500), "1 to 500", "Database connections of one API process."),
     "request_timeout_ms": Field(_integer(100, 600_000), "100 to 600000", "The longest one request may take, in milliseconds."),
+    "header_timeout_ms": Field(
+        _integer(100, 600_000),
+        "100 to 600000",
+        "A connection that has not sent the whole head of a request within this time is closed, in milliseconds.",
+    ),
     "body_limit_bytes": Field(_integer(1024, 64 * 1024 * 1024), "1024 to 67108864", "The largest request body, in bytes."),
     "embedding_threads": Field(_integer(1, 64), "1 to 64", "Threads that embed texts in one process."),
     "query_cache_entries": Field(_integer(0, 1_000_000), "0 to 1000000", "Query vectors kept in memory."),
@@ -80,6 +88,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     pool_size: int = 10
     request_timeout_ms: int = 30_000
+    header_timeout_ms: int = 10_000
     body_limit_bytes: int = 16 * 1024 * 1024
     embedding_threads: int = 2
     query_cache_entries: int = 10_000
@@ -92,6 +101,17 @@ class Settings:
         return self.database_url is None and self.serving_url is None
 
 
+def default_home(environment: Mapping[str, str]) -> Path:
+    """Where the data lie unless `COMMONLORE_HOME` says otherwise.
+
+    Root's own home is closed to the account that runs PostgreSQL for root, so root's data go to the system's place.
+    """
+    if os.geteuid() == 0:
+        return Path("/var/lib/commonlore")
+    base = environment.get("XDG_DATA_HOME") or Path(environment.get("HOME") or "~").expanduser() / ".local" / "share"
+    return Path(base) / "commonlore"
+
+
 def read_settings(environment: Mapping[str, str], **arguments: Any) -> Settings:
     """Settings from `COMMONLORE_*` variables; an argument that is not None wins.
 
@@ -101,7 +121,10 @@ def read_settings(environment: Mapping[str, str], **arguments: Any) -> Settings:
     unknown = sorted(
         name
         for name in environment
-        if name.startswith(PREFIX) and name[len(PREFIX) :].lower() not in FIELDS and not name.startswith(f"{PREFIX}TEST_")
+        if name.startswith(PREFIX)
+        and name[len(PREFIX) :].lower() not in FIELDS
+        and name not in CLIENT_VARIABLES
+        and not name.startswith(f"{PREFIX}TEST_")
     )
     if unknown:
         raise OperatorError("settings_invalid", f"{unknown[0]} is not a setting; see docs/reference/settings.md")
@@ -117,9 +140,7 @@ def read_settings(environment: Mapping[str, str], **arguments: Any) -> Settings:
             origins[name] = "environment"
         if arguments.get(name) is not None:
             values[name], origins[name] = arguments[name], "argument"
-    values.setdefault(
-        "home", Path(environment.get("XDG_DATA_HOME") or Path(environment.get("HOME") or "~").expanduser() / ".local" / "share") / "commonlore"
-    )
+    values.setdefault("home", default_home(environment))
     settings = Settings(**values, origins=tuple(origins.items()))
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise OperatorError("settings_invalid", f"{PREFIX}LOG_LEVEL must be {FIELDS['log_level'].valid}")
