@@ -13,8 +13,8 @@ from commonlore.domain.errors import CommonloreError, Fault
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:commonlore:problem:"
 # The published client reads at most 16 KiB of an error body.
-_MOST_PROBLEMS = 8
-_MOST_CHARS = 400
+_MOST_PROBLEMS = 4
+_MOST_CHARS = 300
 
 # Code: HTTP status, title. `docs/reference/errors.md` repeats it; a test compares both with `CODES`.
 STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(

@@ -152,7 +152,7 @@ def _check_structure(text: str) -> None:
 
 def _deeper_than(value: object, limit: int) -> bool:
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [
             child
             for item in level

@@ -112,7 +112,7 @@ async def running_edge(operations: FakeOperations | None = None, **settings: Any
         server = uvicorn.Server(config)
         server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110  uvicorn has a flag and no event
             await asyncio.sleep(0.005)
         try:
             yield edge

@@ -1,0 +1,557 @@
+"""REST over the real server on a loopback port, with fake operations behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import re
+import zlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from commonlore.domain.errors import Conflict, NotVisible, Unauthenticated, Unavailable
+from commonlore.domain.tenancy.key import mint
+from tests.support.edge import KEY, TEAM, Edge, FakeOperations, running_edge
+
+AUTH = {"authorization": f"Bearer {KEY}"}
+JSON = {"content-type": "application/json"}
+RECALL = b'{"query":"x"}'
+
+
+@pytest.fixture
+async def edge() -> AsyncIterator[Edge]:
+    async with running_edge(body_limit_bytes=64 * 1024, request_timeout_ms=2000) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(edge: Edge) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=edge.url, headers=AUTH, timeout=10) as opened:
+        yield opened
+
+
+async def raw(port: int, request: bytes) -> tuple[int, bytes]:
+    """Status and everything after the status line of one hand-written request."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    await writer.drain()
+    async with asyncio.timeout(5):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        body = await reader.readexactly(int(length[1])) if length and not request.startswith(b"HEAD") else b""
+    writer.close()
+    return int(head.split(b" ", 2)[1]), head + body
+
+
+def code_of(answer: httpx.Response) -> tuple[int, str, str]:
+    """Status, code and media type of a failure."""
+    return answer.status_code, answer.json()["code"], answer.headers["content-type"]
+
+
+PROBLEM = "application/problem+json"
+
+
+async def test_a_recall_is_answered_with_what_the_operation_gave(edge: Edge, client: httpx.AsyncClient) -> None:
+    """Status 200, the operation's dictionary as JSON, and the decoded request behind it."""
+
+    answer = await client.post("/v1/recall_memory", json={"query": "where", "limit": 3})
+
+    assert (200, edge.operations.answer, "application/json") == (answer.status_code, answer.json(), answer.headers["content-type"])
+    assert [("recall_memory", "where", 3)] == [(name, asked.query, asked.limit) for name, asked in edge.operations.asked]
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("remember", {"evidence": [{"content": "x"}]}), ("recall_memory", {"query": "x"}), ("trace_memory", {"relationship_id": str(TEAM)})],
+)
+async def test_each_tool_has_its_route(edge: Edge, client: httpx.AsyncClient, name: str, body: dict[str, Any]) -> None:
+    """`POST /v1/<tool>` reaches the operation of that name."""
+
+    answer = await client.post(f"/v1/{name}", json=body)
+
+    assert (200, [name]) == (answer.status_code, [asked for asked, _ in edge.operations.asked])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"[]", (400, "malformed_body")),
+        (b"", (400, "malformed_body")),
+        (b"{", (400, "malformed_body")),
+        (b"\xef\xbb\xbf" + RECALL, (400, "malformed_body")),
+        (b'{"query":"a","limit":3,"limit":500}', (400, "malformed_body")),
+        (b'{"query":' + b"[" * 5000, (400, "malformed_body")),
+        (b'{"query":"x","limit":99999999999999999999}', (422, "invalid_input")),
+        (b'{"query":"x","limit":NaN}', (400, "malformed_body")),
+        (b'{"query":"hi \\ud83d there"}', (422, "invalid_input")),
+        (b'{"query":"hi \\u0000 there"}', (422, "invalid_input")),
+        (b'{"query":"x","filters":{"vaild_at":"2026-01-01T00:00:00Z"}}', (422, "invalid_input")),
+        (b'{"query":"x","ranking_mode":"fast"}', (422, "invalid_input")),
+        (b'{"query":"x","limit":-1}', (422, "invalid_input")),
+        (b'{"query":"x","valid_at":"yesterday"}', (422, "invalid_input")),
+    ],
+)
+async def test_a_wrong_body_never_reaches_the_operation(edge: Edge, client: httpx.AsyncClient, body: bytes, expected: tuple[int, str]) -> None:
+    """It is refused as a problem, with the status of its code."""
+
+    answer = await client.post("/v1/recall_memory", content=body, headers=JSON)
+
+    assert ((*expected, PROBLEM), []) == (code_of(answer), edge.operations.asked)
+
+
+async def test_a_misspelt_field_is_named(client: httpx.AsyncClient) -> None:
+    """With the nearest valid one and a pointer."""
+
+    answer = await client.post("/v1/recall_memory", json={"query": "x", "lmit": 3})
+
+    assert ("/lmit", "unknown field; did you mean limit?") == tuple(answer.json()["errors"][0][name] for name in ("pointer", "detail"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/xml",
+        "multipart/form-data; boundary=x",
+        "application/problem+json",
+        "application/json; charset=latin-1",
+        "application/json, text/plain",
+        "",
+    ],
+)
+async def test_only_json_in_utf_8_is_taken(edge: Edge, client: httpx.AsyncClient, kind: str) -> None:
+    """Anything else is 415, so that a form on a foreign page cannot post."""
+
+    answer = await client.post("/v1/recall_memory", content=RECALL, headers={"content-type": kind})
+
+    assert ((415, "unsupported_media_type", PROBLEM), []) == (code_of(answer), edge.operations.asked)
+
+
+async def test_a_body_without_a_content_type_is_refused(edge: Edge) -> None:
+    """The absent header is no JSON either."""
+
+    request = f"POST /v1/recall_memory HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\ncontent-length: 13\r\n\r\n".encode() + RECALL
+
+    assert 415 == (await raw(edge.port, request))[0]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; Charset=UTF-8", 'application/json;charset="utf-8"'])
+async def test_json_may_name_its_charset(client: httpx.AsyncClient, kind: str) -> None:
+    """UTF-8 in any spelling."""
+
+    assert 200 == (await client.post("/v1/recall_memory", content=RECALL, headers={"content-type": kind})).status_code
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(RECALL)),
+        ("gzip", gzip.compress(RECALL) * 2),
+        ("gzip", gzip.compress(RECALL)[:-4]),
+        ("deflate", zlib.compress(RECALL)),
+        ("br", RECALL),
+        ("zstd", RECALL),
+        ("identity, gzip", RECALL),
+    ],
+)
+async def test_no_encoded_body_is_taken(edge: Edge, client: httpx.AsyncClient, encoding: str, body: bytes) -> None:
+    """415 for each; nothing is decoded in part."""
+
+    answer = await client.post("/v1/recall_memory", content=body, headers=JSON | {"content-encoding": encoding})
+
+    assert ((415, "unsupported_media_type", PROBLEM), []) == (code_of(answer), edge.operations.asked)
+
+
+async def test_identity_is_no_encoding(client: httpx.AsyncClient) -> None:
+    """It may be said."""
+
+    assert 200 == (await client.post("/v1/recall_memory", content=RECALL, headers=JSON | {"content-encoding": "identity"})).status_code
+
+
+async def pieces(total: int) -> AsyncIterator[bytes]:
+    for _ in range(total // 1024):
+        yield b" " * 1024
+    yield b" " * (total % 1024)
+
+
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/mcp"])
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("beyond", [1, 40_000])
+async def test_a_body_beyond_the_limit_is_refused(edge: Edge, client: httpx.AsyncClient, path: str, chunked: bool, beyond: int) -> None:
+    """413 by its declared length and by its pieces."""
+
+    size = edge.settings.body_limit_bytes + beyond
+    answer = await client.post(path, content=pieces(size) if chunked else b" " * size, headers=JSON)
+
+    assert (413, "body_too_large", PROBLEM) == code_of(answer)
+
+
+async def test_a_body_at_the_limit_is_read(edge: Edge, client: httpx.AsyncClient) -> None:
+    """The bound itself is inside."""
+
+    body = RECALL + b" " * (edge.settings.body_limit_bytes - len(RECALL))
+
+    assert 200 == (await client.post("/v1/recall_memory", content=body, headers=JSON)).status_code
+
+
+async def test_an_endless_body_ends(edge: Edge) -> None:
+    """The answer comes within two limits' worth of bytes, and the connection closes."""
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", edge.port)
+    head = f"POST /v1/recall_memory HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n"
+    writer.write(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+    sent = 0
+
+    async def flood() -> None:
+        nonlocal sent
+        while True:
+            writer.write(b"2000\r\n" + b" " * 0x2000 + b"\r\n")
+            await writer.drain()
+            sent += 0x2000
+            await asyncio.sleep(0.001)
+
+    task = asyncio.create_task(flood())
+    async with asyncio.timeout(5):
+        status = await reader.readline()
+    task.cancel()
+    writer.close()
+
+    assert (b"HTTP/1.1 413 ", True) == (status[:13], sent < 64 * edge.settings.body_limit_bytes)
+
+
+async def test_a_body_that_does_not_come_ends_with_a_timeout(edge: Edge) -> None:
+    """504 at the deadline of the request."""
+
+    head = f"POST /v1/recall_memory HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n"
+    status, answer = await raw(edge.port, f"{head}content-length: 100\r\n\r\n{{".encode())
+
+    assert (504, True) == (status, b'"request_timeout"' in answer)
+
+
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/v1/health/live", "/schema/openapi.json", "/mcp"])
+@pytest.mark.parametrize("query", ["q=1", "q=1&q=2", "limit=-1", "q=%00", "q=%ff%fe", "q"])
+async def test_no_route_takes_a_query(client: httpx.AsyncClient, path: str, query: str) -> None:
+    """A parameter is an error, never ignored."""
+
+    answer = (
+        await client.get(f"{path}?{query}")
+        if path.startswith(("/v1/health", "/schema"))
+        else await client.post(f"{path}?{query}", content=RECALL, headers=JSON)
+    )
+
+    assert (422, "invalid_input", PROBLEM) == code_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/x?q=%00", 422),
+        ("/x?limit=1e9", 422),
+        ("/x?limit=", 422),
+        ("/x?q=%ff", 422),
+        ("/x/%2e%2e%2fadmin", 404),
+        ("/v1/../v1/health/live", 404),
+        ("/v1//health/live", 404),
+        ("/%00", 404),
+        ("/%ff", 404),
+        ("/v1/recall_memory%00", 404),
+        ("/teams/%2e%2e/mcp", 404),
+        ("/nowhere", 404),
+        ("/", 404),
+        ("/x?q=" + "a" * 65_536, 414),
+        ("/" + "a" * 65_536, 414),
+    ],
+)
+async def test_a_strange_address_is_the_callers_fault(edge: Edge, path: str, status: int) -> None:
+    """4xx as a problem, whatever the bytes."""
+
+    got, answer = await raw(edge.port, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\n\r\n".encode())
+
+    assert (status, True) == (got, b"problem+json" in answer)
+
+
+async def test_a_key_in_the_query_is_no_credential_and_is_not_logged(edge: Edge, caplog: pytest.LogCaptureFixture) -> None:
+    """401, and the access log has the path alone."""
+
+    caplog.set_level(logging.INFO)
+    async with httpx.AsyncClient(base_url=edge.url) as bare:
+        answer = await bare.get(f"/anything?api_key={KEY}&token={KEY}")
+    lines = [record.getMessage() for record in caplog.records if record.name == "uvicorn.access"]
+
+    assert ((401, "credential_invalid", PROBLEM), 1) == (code_of(answer), sum("/anything" in line for line in lines))
+    assert [] == [line for line in lines if KEY in line or "api_key" in line]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "Bearer",
+        "Bearer nonsense",
+        f"Basic {KEY}",
+        KEY,
+        f"Bearer {KEY}x",
+        f"Bearer {KEY} x",
+        f"Bearer {KEY.upper()}",
+        "Bearer \u00e9",
+        None,
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/mcp", f"/teams/{TEAM}/mcp"])
+async def test_no_wellformed_key_no_answer(edge: Edge, path: str, value: str | None) -> None:
+    """401 with WWW-Authenticate, alike for each, before the body is looked at."""
+
+    headers = {} if value is None else {"authorization": value.encode("latin-1")}
+    async with httpx.AsyncClient(base_url=edge.url) as bare:
+        answer = await bare.post(path, content=b"{", headers={**JSON, **headers})
+
+    assert ((401, "credential_invalid", PROBLEM), "Bearer") == (code_of(answer), answer.headers["www-authenticate"])
+
+
+async def test_two_credentials_are_none(edge: Edge) -> None:
+    """A repeated Authorization header could be read two ways."""
+
+    head = f"POST /v1/recall_memory HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\nauthorization: Bearer {mint(TEAM).text}\r\n"
+
+    assert 401 == (await raw(edge.port, f"{head}content-type: application/json\r\ncontent-length: 13\r\n\r\n".encode() + RECALL))[0]
+
+
+async def test_the_scheme_is_not_case_sensitive(edge: Edge) -> None:
+    """RFC 9110 says so."""
+
+    async with httpx.AsyncClient(base_url=edge.url) as bare:
+        answer = await bare.post("/v1/recall_memory", content=RECALL, headers=JSON | {"authorization": f"bearer {KEY}"})
+
+    assert 200 == answer.status_code
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example:8000"}, 403),
+        ({"host": "localhost.evil.example"}, 403),
+        ({"host": "localhost"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "file://localhost"}, 403),
+        ({"origin": "http://localhost:3000"}, 200),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/mcp"])
+async def test_a_foreign_host_or_origin_is_refused(client: httpx.AsyncClient, path: str, headers: dict[str, str], status: int) -> None:
+    """The guard against DNS rebinding, the same on both ways in."""
+
+    body = RECALL if path.startswith("/v1") else b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    answer = await client.post(path, content=body, headers=JSON | headers)
+
+    assert (status, "host_not_allowed" if status == 403 else None) == (answer.status_code, answer.json().get("code"))
+
+
+async def test_a_listed_host_is_answered(edge: Edge) -> None:
+    """COMMONLORE_ALLOWED_HOSTS adds names."""
+
+    async with running_edge(allowed_hosts=("lore.example",)) as open_edge, httpx.AsyncClient(base_url=open_edge.url) as bare:
+        answer = await bare.get("/v1/health/live", headers={"host": "lore.example"})
+
+    assert 200 == answer.status_code
+
+
+async def test_a_request_without_a_host_is_refused(edge: Edge) -> None:
+    """HTTP/1.0 allows it; the guard does not."""
+
+    assert 403 == (await raw(edge.port, b"GET /v1/health/live HTTP/1.0\r\n\r\n"))[0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "kept"),
+    [
+        ({"x-correlation-id": "run-7_a.b"}, "run-7_a.b"),
+        ({"x-request-id": "r" * 128}, "r" * 128),
+        ({"x-correlation-id": "a", "x-request-id": "b"}, "a"),
+        ({"x-correlation-id": "r" * 129}, None),
+        ({"x-correlation-id": "two words"}, None),
+        ({"x-correlation-id": ""}, None),
+        ({}, None),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/nowhere", "/mcp"])
+async def test_every_answer_has_a_correlation_id(client: httpx.AsyncClient, path: str, headers: dict[str, str], kept: str | None) -> None:
+    """The caller's when it is well formed, else a fresh one; in a problem's body the same as in the header."""
+
+    answer = await client.post(path, content=RECALL, headers=JSON | headers)
+    given = answer.headers["x-correlation-id"]
+
+    assert kept is None or kept == given
+    assert kept is not None or re.fullmatch(r"[0-9a-f-]{36}", given)
+    assert given == answer.json().get("correlation_id", given)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/v1/recall_memory", "POST"),
+        ("PUT", "/v1/remember", "POST"),
+        ("DELETE", "/v1/trace_memory", "POST"),
+        ("POST", "/v1/health/live", "GET"),
+        ("POST", "/schema/openapi.json", "GET"),
+        ("GET", "/mcp", "POST"),
+        ("DELETE", "/mcp", "POST"),
+        ("PUT", f"/teams/{TEAM}/mcp", "POST"),
+    ],
+)
+async def test_another_method_is_told_the_right_one(client: httpx.AsyncClient, method: str, path: str, allow: str) -> None:
+    """405 as a problem, with Allow."""
+
+    answer = await client.request(method, path)
+
+    assert ((405, "method_not_allowed", PROBLEM), True) == (code_of(answer), allow in answer.headers["allow"].split(", "))
+
+
+async def test_the_idempotency_key_of_the_header_reaches_the_operation(edge: Edge, client: httpx.AsyncClient) -> None:
+    """It merges into the request."""
+
+    await client.post("/v1/remember", json={"evidence": [{"content": "x"}]}, headers={"idempotency-key": "k-1"})
+
+    assert ["k-1"] == [asked.idempotency_key for _, asked in edge.operations.asked]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"), [("k-2", (400, "idempotency_key_mismatch")), ("k" * 129, (422, "invalid_input")), ("", (422, "invalid_input"))]
+)
+async def test_a_wrong_idempotency_key_is_refused(edge: Edge, client: httpx.AsyncClient, header: str, expected: tuple[int, str]) -> None:
+    """Two keys that differ, or one that is no key."""
+
+    body = {"evidence": [{"content": "x"}], "idempotency_key": "k-1"}
+    answer = await client.post("/v1/remember", json=body, headers={"idempotency-key": header})
+
+    assert ((*expected, PROBLEM), []) == (code_of(answer), edge.operations.asked)
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (NotVisible("not_found", "no such relationship"), (404, "not_found")),
+        (Unauthenticated("credential_invalid", "no"), (401, "credential_invalid")),
+        (Conflict("idempotency_conflict", "no"), (409, "idempotency_conflict")),
+        (Unavailable("database_unavailable", "no", retry_after_s=3), (503, "database_unavailable")),
+    ],
+)
+async def test_a_stated_failure_of_an_operation_is_a_problem(
+    edge: Edge, client: httpx.AsyncClient, failure: BaseException, expected: tuple[int, str]
+) -> None:
+    """With the status of its code, and Retry-After where it states a time."""
+
+    edge.operations.failure = failure
+    answer = await client.post("/v1/recall_memory", content=RECALL, headers=JSON)
+
+    assert ((*expected, PROBLEM), getattr(failure, "retry_after_s", None)) == (
+        code_of(answer),
+        int(answer.headers["retry-after"]) if "retry-after" in answer.headers else None,
+    )
+
+
+LEAK = re.compile(r"marker|psycopg|SQLSTATE|Traceback|site-packages|select ", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/v1/health/ready"])
+async def test_an_unstated_failure_says_only_its_correlation_id(
+    edge: Edge, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    """500 without the exception's words, in the answer as in the log; the log has the place and the id."""
+
+    failure = RuntimeError("select marker from psycopg SQLSTATE")
+    edge.operations.failure = failure
+    edge.not_ready = failure  # type: ignore[assignment]
+    answer = await (client.get(path) if "health" in path else client.post(path, content=RECALL, headers=JSON))
+    logged = [record.getMessage() for record in caplog.records if record.name == "commonlore.api"]
+
+    assert (500, "internal_failure", PROBLEM) == code_of(answer)
+    assert (None, [], 1) == (LEAK.search(answer.text), [line for line in logged if "marker" in line], len(logged))
+    assert answer.headers["x-correlation-id"] in logged[0]
+    assert "RuntimeError at edge.py" in logged[0]
+
+
+async def test_an_answer_that_is_no_json_is_a_fault_of_ours(edge: Edge, client: httpx.AsyncClient) -> None:
+    """500 as a problem, not a broken connection."""
+
+    edge.operations.answer = {"x": object()}
+
+    assert (500, "internal_failure", PROBLEM) == code_of(await client.post("/v1/recall_memory", content=RECALL, headers=JSON))
+
+
+async def test_an_operation_has_a_deadline() -> None:
+    """504 with the code that says how to go on; the operation is cancelled."""
+
+    async with running_edge(FakeOperations(delay_s=30), request_timeout_ms=150) as slow, httpx.AsyncClient(base_url=slow.url, headers=AUTH) as client:
+        answer = await client.post("/v1/recall_memory", content=RECALL, headers=JSON)
+
+    assert ((504, "request_timeout", PROBLEM), 1) == (code_of(answer), slow.operations.cancelled)
+
+
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/mcp"])
+async def test_an_operation_ends_when_its_client_leaves(edge: Edge, caplog: pytest.LogCaptureFixture, path: str) -> None:
+    """It is cancelled, and nothing is logged as a failure."""
+
+    edge.operations.delay_s = 1.5
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall_memory", "arguments": {"query": "x"}}}
+    body = RECALL if path.startswith("/v1") else json.dumps(call).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    _, writer = await asyncio.open_connection("127.0.0.1", edge.port)
+    writer.write(head.encode() + body)
+    await writer.drain()
+    await asyncio.sleep(0.2)
+    writer.close()
+    await asyncio.sleep(0.3)
+
+    assert (1, []) == (edge.operations.cancelled, [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING])
+
+
+async def test_a_slow_operation_is_not_cancelled_while_its_client_waits(edge: Edge, client: httpx.AsyncClient) -> None:
+    """The watch for a client that leaves does not disturb one that stays, nor the next request on its connection."""
+
+    edge.operations.delay_s = 0.2
+    statuses = [(await client.post("/v1/recall_memory", content=RECALL, headers=JSON)).status_code for _ in range(3)]
+
+    assert ([200, 200, 200], 0) == (statuses, edge.operations.cancelled)
+
+
+async def test_live_and_ready(edge: Edge, client: httpx.AsyncClient) -> None:
+    """Live always; ready only when the service says so. Neither needs a key."""
+
+    edge.not_ready = Unavailable("not_ready", "starting", retry_after_s=1)
+    async with httpx.AsyncClient(base_url=edge.url) as bare:
+        live, ready = await bare.get("/v1/health/live"), await bare.get("/v1/health/ready")
+        edge.not_ready = None
+        later = await bare.get("/v1/health/ready")
+
+    assert (200, (503, "not_ready", PROBLEM), "1", 200) == (live.status_code, code_of(ready), ready.headers["retry-after"], later.status_code)
+
+
+async def test_the_document_is_served(client: httpx.AsyncClient) -> None:
+    """As JSON, without a key."""
+
+    answer = await client.get("/schema/openapi.json", headers={"authorization": ""})
+
+    assert (200, "3.1.0") == (answer.status_code, answer.json()["openapi"])
+
+
+async def test_junk_bytes_are_never_a_fault_of_ours(edge: Edge) -> None:
+    """What is no HTTP at all is refused by the server."""
+
+    assert 400 == (await raw(edge.port, b"\x16\x03\x01\x02 junk\r\n\r\n"))[0]
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PATCH"])
+@pytest.mark.parametrize("path", ["/v1/recall_memory", "/v1/health/live", "/mcp", "/nowhere"])
+async def test_no_method_is_a_fault_of_ours(edge: Edge, method: str, path: str) -> None:
+    """Below 500 for each."""
+
+    request: Callable[[], bytes] = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\n\r\n".encode
+
+    assert (await raw(edge.port, request()))[0] < 500
