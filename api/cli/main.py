@@ -27,6 +27,12 @@ class Lazy:
 
 
 SUBCOMMANDS: Mapping[str, Lazy] = {
+    "demo": Lazy("commonlore.api.cli.demo", "demo", "Show what it does, with a real conversation, in half a minute."),
+    "up": Lazy("commonlore.api.cli.up", "up", "Run the service: database, API and worker."),
+    "import": Lazy("commonlore.api.cli.import_", "import_file", "Import conversations and documents from JSON Lines."),
+    "doctor": Lazy("commonlore.api.cli.doctor", "doctor", "Say what is wrong and what to do."),
+    "migrate": Lazy("commonlore.api.cli.up", "migrate", "Prepare the database, or bring it to this program's revision."),
+    "worker": Lazy("commonlore.api.cli.up", "worker", "Run a worker in the foreground."),
     "team": Lazy("commonlore.api.cli.tenancy", "team", "Create, list and retire teams."),
     "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),

@@ -1,0 +1,186 @@
+"""The API inside this process: a bound socket, an eager model, and a server that somebody else stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from commonlore.db.settings import Settings
+from commonlore.domain.errors import OperatorError
+
+if TYPE_CHECKING:
+    from commonlore.db.embedding.local import LocalEmbedder
+
+_BACKLOG = 512
+_KEEP_ALIVE_S = 15
+# Requests under way get this long when the service stops.
+_DRAIN_S = 20
+_TICK_S = 0.005
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. It is taken before anything is started, so that a wrong port costs nothing.
+
+    Raises:
+        OperatorError: `settings_invalid`, the port is taken or the address is not one of this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise OperatorError("settings_invalid", f"the host {host} is not known: {error.strerror}") from error
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRINUSE:
+            message = f"port {port} on {host} is taken, perhaps by a Commonlore that runs already; choose another with --port"
+        else:
+            message = f"cannot listen on {host} port {port}: {error.strerror}"
+        raise OperatorError("settings_invalid", message) from error
+    return made
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def address_of(settings: Settings) -> str:
+    """The address for a client on this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def load_early(threads: int) -> Future[LocalEmbedder]:
+    """Load the model, and the modules that serving needs, in a thread: the database's start leaves the processor idle meanwhile."""
+
+    def load() -> LocalEmbedder:
+        from commonlore.db.embedding.local import LocalEmbedder
+
+        embedder = LocalEmbedder(threads=threads)
+        _modules()
+        return embedder
+
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="start")
+    made = executor.submit(load)
+    executor.shutdown(wait=False)
+    return made
+
+
+def _modules() -> tuple[Any, Any, Any]:
+    import uvicorn
+
+    from commonlore.api.app import create_app
+    from commonlore.api.service import MemoryOperations
+
+    return uvicorn, create_app, MemoryOperations
+
+
+@asynccontextmanager
+async def serving(settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder]) -> AsyncIterator[None]:
+    """The API answers for the length of the block; then it takes no more, lets what runs end within 20 s, and closes.
+
+    Raises:
+        OperatorError: `role_unsafe`, `model_invalid`.
+        Unavailable: the database does not answer.
+    """
+    from commonlore.db.assemble import assemble
+
+    embedder = await asyncio.wrap_future(model)
+    _, create_app, operations_of = _modules()
+    try:
+        async with assemble(conninfo, settings, name="api", make_embedder=lambda: embedder) as adapters:
+            operations = operations_of(adapters)
+            server = _server(create_app(operations, settings=settings, ready=adapters.ready), settings)
+            upkeep = asyncio.create_task(operations.run_upkeep())
+            running = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                while not server.started and not running.done():  # noqa: ASYNC110  the server has no event to wait for
+                    await asyncio.sleep(_TICK_S)
+                yield
+            finally:
+                server.should_exit = True
+                await running
+                upkeep.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await upkeep
+                await operations.flush_uses()
+    finally:
+        embedder.close()
+
+
+def _server(app: Any, settings: Settings) -> Any:
+    import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    timeout_s = settings.header_timeout_ms / 1000
+
+    class Protocol(HttpToolsProtocol):
+        """Closes a connection whose request's head does not arrive in time. The body has the request's own deadline."""
+
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._await_head()
+
+        def data_received(self, data: bytes) -> None:
+            if self._timer is None and (self.cycle is None or self.cycle.response_complete):
+                self._await_head()
+            super().data_received(data)
+
+        def on_headers_complete(self) -> None:
+            self._cancel()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel()
+            super().connection_lost(exc)
+
+        def _await_head(self) -> None:
+            self._timer = self.loop.call_later(timeout_s, self._too_slow)
+
+        def _cancel(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _too_slow(self) -> None:
+            self._timer = None
+            if not self.transport.is_closing():
+                self.transport.close()
+
+    class Server(uvicorn.Server):
+        """Signals are the caller's, who stops the worker and the database after it."""
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None, None, None]:
+            yield
+
+    return Server(
+        uvicorn.Config(
+            app,
+            http=Protocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_DRAIN_S,
+        )
+    )

@@ -1,0 +1,28 @@
+"""`python -m commonlore.api.cli.tied PARENT MODULE`: run a module that ends when its parent does, even when that was killed.
+
+Linux only: the kernel sends SIGTERM when the parent ends. Elsewhere the module just runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    parent, module = int(sys.argv[1]), sys.argv[2]
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+        if os.getppid() != parent:
+            return  # it ended before the kernel was asked
+    sys.argv = [module]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
