@@ -28,16 +28,21 @@ def verify_isolation(output: Output, scratch: bool) -> int:
     """Prove that no team or space sees another. Nothing of the live database is changed; a failure gives exit code 1."""
     settings = read_settings(os.environ)
     with open_owner(settings) as database:
-        checks = verify_live(database.serving_conninfo)
+        live = verify_live(database.serving_conninfo)
+        tried: list[Check] = []
         if scratch:
             with scratch_database(database.admin_conninfo, _passwords(settings)) as conninfos:
-                checks += verify_scratch(*conninfos)
-    failed = [check for check in checks if not check.passed]
+                tried = verify_scratch(*conninfos)
+    passed = all(check.passed for check in (*live, *tried))
     if output.as_json:
-        output.document({"passed": not failed, "scratch": scratch, "checks": [asdict(check) for check in checks]})
+        groups = {"live": live, **({"scratch": tried} if scratch else {})}
+        output.document({"passed": passed, **{name: [asdict(check) for check in group] for name, group in groups.items()}})
     else:
-        _show(output, checks, failed, scratch=scratch)
-    return 1 if failed else 0
+        _show(output, "this database", live)
+        if scratch:
+            _show(output, "a scratch database", tried)
+        click.echo("Isolation holds." if passed else "Isolation does NOT hold; see the rows above.")
+    return 0 if passed else 1
 
 
 def _passwords(settings: Settings) -> dict[str, str]:
@@ -47,18 +52,18 @@ def _passwords(settings: Settings) -> dict[str, str]:
     return role_passwords(settings.home)
 
 
-def _show(output: Output, checks: Sequence[Check], failed: Sequence[Check], *, scratch: bool) -> None:
+def _show(output: Output, place: str, checks: Sequence[Check]) -> None:
     rules: dict[str, list[Check]] = {}
     for check in checks:
         rules.setdefault(check.rule, []).append(check)
     rows = [(rule, f"{sum(check.passed for check in group)} of {len(group)}", _verdict(group)) for rule, group in rules.items()]
+    click.echo(f"Rules in {place}:")
     output.table(("rule", "objects", "result"), rows, empty="Nothing was checked.")
+    failed = [check for check in checks if not check.passed]
     if failed:
+        click.echo(f"What failed in {place}:")
         output.table(("rule", "object", "found"), [(check.rule, check.subject, check.detail) for check in failed], empty="")
-        click.echo(f"{len(failed)} of {len(checks)} checks failed.")
-    else:
-        part = "" if scratch else " The catalogue only; `--scratch` also tries it."
-        click.echo(f"All {len(checks)} checks passed.{part}")
+    click.echo(f"{len(checks) - len(failed)} of {len(checks)} checks passed in {place}.\n")
 
 
 def _verdict(group: Sequence[Check]) -> str:

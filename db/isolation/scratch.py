@@ -20,6 +20,7 @@ from commonlore.db.isolation.population import populate
 from commonlore.db.isolation.report import Check
 from commonlore.db.isolation.statements import statement_checks
 from commonlore.db.migrate import upgrade
+from commonlore.db.provision import _LOCK as PROVISION_LOCK
 from commonlore.db.provision import provision
 from commonlore.domain.errors import OperatorError
 
@@ -46,7 +47,10 @@ def scratch_database(admin_conninfo: str, passwords: Mapping[str, str]) -> Itera
         server.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         try:
             admin = make_conninfo(admin_conninfo, dbname=name)
+            # An advisory lock belongs to one database, roles to the server: take the lock of the database that stays.
+            server.execute("select pg_advisory_lock(%(lock)s::bigint)", {"lock": PROVISION_LOCK})
             provision(admin, passwords)
+            server.execute("select pg_advisory_unlock(%(lock)s::bigint)", {"lock": PROVISION_LOCK})
             migrator, app, worker = (
                 make_conninfo(admin, user=role, password=passwords[role]) for role in ("commonlore_migrator", "commonlore_app", "commonlore_worker")
             )

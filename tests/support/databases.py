@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.locate import Database, prepare_database
-from commonlore.db.provision import ROLES, _search_path, role_passwords
+from commonlore.db.provision import _LOCK, ROLES, _search_path, role_passwords
 
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 
@@ -97,7 +97,9 @@ def make_template() -> str:
     drop(name)
     with psycopg.connect(server_conninfo(), autocommit=True) as connection:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    prepare_database(_addresses(name), passwords())
+        # Roles are the server's, and two processes that alter them at once fail.
+        connection.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
+        prepare_database(_addresses(name), passwords())
     return name
 
 

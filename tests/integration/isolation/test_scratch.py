@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -12,7 +14,7 @@ from psycopg.rows import DictRow, dict_row
 
 from commonlore.db.isolation import Check, locks, verify_scratch
 from commonlore.db.isolation import statements as plans
-from commonlore.db.isolation.attempts import attempt_checks
+from commonlore.db.isolation.attempts import attempt_checks, enter
 from commonlore.db.isolation.catalogue import SPACE_CONDITION, TEAM_CONDITION, level
 from commonlore.db.isolation.population import Population, populate
 from commonlore.db.isolation.scratch import connect
@@ -108,6 +110,48 @@ def test_an_open_write_check_fails_by_trying_where_a_role_may_insert(scratch: Sc
     may_write = bool(granted["yes"]) or table == "projection_generation"  # the worker may update it
     expected = {"rows of another space can be neither made, changed, moved nor removed"} if may_write else set()
     assert rules - {"without context nothing can be inserted"} == expected
+
+
+def _insert_refused(scratch: Scratch, table: str, row: str) -> str | None:
+    """The SQLSTATE with which the serving role's insert into its own space is refused."""
+    try:
+        with scratch.app.transaction(force_rollback=True):
+            enter(scratch.app, scratch.population.open)
+            scratch.app.execute(f"insert into commonlore.{table} select (%(row)s::commonlore.{table}).*", {"row": row})
+    except psycopg.Error as error:
+        return error.sqlstate
+    return None
+
+
+@pytest.mark.parametrize("child", ["evidence_part", "relationship_observation", "relationship_support"])
+def test_a_child_of_a_foreign_parent_is_refused_like_a_child_of_none(scratch: Scratch, child: str) -> None:
+    """B010: the foreign key is no oracle for ids of another team or space."""
+    own = scratch.population.open
+    states = {}
+    for label, other in (("foreign", scratch.population.foreign), ("neighbour", scratch.population.neighbour), ("none", None)):
+        row = scratch.admin.execute(
+            f"select (jsonb_populate_record(t, %(change)s::jsonb))::text as row from commonlore.{child} t where team_id = %(team)s and space_epoch = %(epoch)s",
+            {
+                "change": json.dumps(
+                    {
+                        "team_id": str(own.team_id),
+                        "space_epoch": own.space_epoch,
+                        "reason": "another",
+                        "part_no": 7,
+                        "observation_id": str(uuid4()),
+                        "support_id": str(uuid4()),
+                        "span_start": 7,
+                        **({"evidence_id": str(uuid4()), "submission_id": str(uuid4()), "relationship_id": str(uuid4())} if other is None else {}),
+                    }
+                ),
+                "team": (other or own).team_id,
+                "epoch": (other or own).space_epoch,
+            },
+        ).fetchone()
+        assert row is not None
+        states[label] = _insert_refused(scratch, child, row["row"])
+
+    assert set(states.values()) == {"23503"}
 
 
 def test_a_bypassing_grant_fails_by_trying(scratch: Scratch) -> None:

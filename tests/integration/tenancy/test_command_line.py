@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from commonlore.db.session import actor_transaction, make_pool
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import parse
 from commonlore.domain.time import system_clock
-from tests.support.databases import TestDatabase
+from tests.support.databases import TestDatabase, passwords
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -142,7 +143,7 @@ def test_a_wrong_command_line_exits_with_2_as_text_and_as_json(run: Run) -> None
 def test_isolation_is_verified_on_the_live_database(run: Run, database: TestDatabase) -> None:
     code, out, _ = run("verify-isolation")
     assert code == 0
-    assert "checks passed" in out
+    assert "Isolation holds." in out
     assert document(run, "verify-isolation")["passed"] is True
 
 
@@ -155,7 +156,19 @@ def test_a_broken_lock_is_named_and_exits_with_1(run: Run, database: TestDatabas
 
     assert code == 1
     assert "FAIL" in out
-    assert [check["subject"] for check in found["checks"] if not check["passed"]] == ["evidence"]
+    assert [check["subject"] for check in found["live"] if not check["passed"]] == ["evidence"]
+
+
+def test_a_scratch_proof_makes_and_drops_its_own_database(run: Run, database: TestDatabase, tmp_path: Path) -> None:
+    (tmp_path / "roles.json").write_text(json.dumps(passwords()), "utf-8")
+    with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
+        found = document(run, "verify-isolation", "--scratch")
+        rows = connection.execute("select from commonlore.team").fetchall()
+        left = connection.execute("select datname from pg_database where datname like %s", (f"commonlore\\_scratch\\_{os.getpid()}%",)).fetchall()
+
+    assert found["passed"] is True
+    assert len(found["scratch"]) > 500
+    assert (rows, left) == ([], [])
 
 
 def test_a_scratch_proof_needs_the_roles_passwords(run: Run) -> None:
