@@ -34,16 +34,17 @@ def connect(conninfo: str) -> Connection[DictRow]:
 def scratch_database(admin_conninfo: str, passwords: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """A new migrated database on the same server, dropped afterwards: conninfos of the administrator, app and worker.
 
-    `passwords` are those the roles have: provisioning sets them again.
+    `passwords` are those the roles have: provisioning sets them again, so others would shut out the running service.
 
     Raises:
-        OperatorError: the administrator is no superuser, or a migration fails.
+        OperatorError: the administrator is no superuser, a role has another password, or a migration fails.
     """
     name = f"commonlore_scratch_{os.getpid()}_{secrets.token_hex(4)}"
     with stating(), connect(admin_conninfo) as server:
         row = server.execute("select rolsuper from pg_roles where rolname = current_user").fetchone()
         if not (row and row["rolsuper"]):
             raise OperatorError("role_unsafe", "a scratch proof sets policies aside and needs a superuser; without one, only the live checks can run")
+        _require_present_passwords(server, admin_conninfo, passwords)
         server.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         try:
             admin = make_conninfo(admin_conninfo, dbname=name)
@@ -58,6 +59,14 @@ def scratch_database(admin_conninfo: str, passwords: Mapping[str, str]) -> Itera
             yield admin, app, worker
         finally:
             server.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def _require_present_passwords(server: Connection[DictRow], admin_conninfo: str, passwords: Mapping[str, str]) -> None:
+    for row in server.execute("select rolname from pg_roles where rolname = any(%(roles)s::text[])", {"roles": list(passwords)}).fetchall():
+        try:
+            psycopg.connect(make_conninfo(admin_conninfo, user=row["rolname"], password=passwords[row["rolname"]])).close()
+        except psycopg.OperationalError as error:
+            raise OperatorError("settings_invalid", f"roles.json of this home does not have the password of {row['rolname']}") from error
 
 
 def verify_scratch(admin_conninfo: str, app_conninfo: str, worker_conninfo: str) -> list[Check]:

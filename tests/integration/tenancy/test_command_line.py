@@ -171,6 +171,13 @@ def test_a_scratch_proof_makes_and_drops_its_own_database(run: Run, database: Te
     assert (rows, left) == ([], [])
 
 
+def test_a_scratch_proof_with_stale_passwords_is_refused_and_changes_none(run: Run, database: TestDatabase, tmp_path: Path) -> None:
+    (tmp_path / "roles.json").write_text(json.dumps(dict.fromkeys(passwords(), "stale")), "utf-8")
+
+    assert document(run, "verify-isolation", "--scratch", code=1)["code"] == "settings_invalid"
+    psycopg.connect(database.worker_conninfo).close()
+
+
 def test_a_scratch_proof_needs_the_roles_passwords(run: Run) -> None:
     assert document(run, "verify-isolation", "--scratch", code=1)["code"] == "settings_invalid"
 
