@@ -14,7 +14,7 @@ from uuid import UUID
 
 import psycopg
 from psycopg import AsyncCursor
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, TupleRow
 
 from commonlore.db.errors import stated
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
@@ -33,21 +33,24 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, TemporalView
 
 # Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
-PARTS_PER_EVIDENCE = 4
+PARTS_PER_EVIDENCE = 2
 
 
-def _with_eligibility(subject: str) -> dict[str, LiteralString]:
-    """The statements of a subject with the one condition of eligibility put in place."""
-    condition = statements("hydrate")["relationship_eligible"]
-    return {
-        name: text.replace("{eligible}", condition)
-        for name, text in statements(subject).items()
-        if name != "relationship_eligible"
-    }
+def _complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
+    """The statements of a subject with the one condition of eligibility, and other fragments, put in place."""
+    pieces = {"{eligible}": statements("hydrate")["relationship_eligible"], **{"{" + name + "}": text for name, text in fragments.items()}}
+    complete: dict[str, LiteralString] = {}
+    for name, text in statements(subject).items():
+        for place, piece in pieces.items():
+            text = text.replace(place, piece)
+        complete[name] = text
+    return complete
 
 
-FRONTIER = _with_eligibility("frontier")
-HYDRATE = _with_eligibility("hydrate")
+FRONTIER = _complete("frontier", gate=statements("frontier")["evidence_gate"])
+# The same without a gate that could refuse nothing: it would cost a tenth of the search.
+OPEN_FRONTIER = _complete("frontier", gate="true")
+HYDRATE = _complete("hydrate")
 
 
 @asynccontextmanager
@@ -81,6 +84,8 @@ class PostgresRecallSnapshot:
         return found
 
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
+        if not plan.spaces:
+            return {}
         try:
             async with self._transaction.connection.pipeline():
                 lexical = [await self._ask_lexical(plan, space_plan, depth) for space_plan in plan.spaces]
@@ -88,7 +93,8 @@ class PostgresRecallSnapshot:
                 near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
                 return {
                     space_plan.space.space_id: Fetched(
-                        await _evidence(lexical[place][0], near[place][0], depth), await _relationships(lexical[place][1], near[place][1], depth)
+                        await _evidence(space_plan, lexical[place][0], near[place][0], depth),
+                        await _relationships(lexical[place][1], near[place][1], depth),
                     )
                     for place, space_plan in enumerate(plan.spaces)
                 }
@@ -96,6 +102,7 @@ class PostgresRecallSnapshot:
             if self._transaction.connection.closed or error.sqlstate == "57014":
                 raise
             await self._transaction.connection.execute("rollback to savepoint branches")
+            self._transaction.forget_space()
         embedded = (await vector).under(plan.contract_key)
         return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, embedded, depth) for space_plan in plan.spaces}
 
@@ -104,19 +111,19 @@ class PostgresRecallSnapshot:
         is_private = space_plan.space.public_kind == "private"
         await self._transaction.enter(space_plan.space.space_id)
         lexical = await self._alone(self._evidence_lexical(plan, space_plan, depth), required=not is_private)
-        near = await self._alone(self._evidence_vector(plan, embedded, depth), required=False)
+        near = await self._alone(self._evidence_vector(plan, space_plan, embedded, depth), required=False)
         words = await self._alone(self._relationship_lexical(plan, space_plan, depth), required=False)
         meaning = await self._alone(self._relationship_vector(plan, space_plan, embedded, depth), required=False)
         evidence = None
         if lexical is not None:
-            hits = await _evidence(lexical, near or [], depth)
+            hits = await _evidence(space_plan, lexical, near or [], depth)
             evidence = EvidenceBranches(hits.lexical, hits.vector, hits.full, vector_failed=near is None)
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
             relationships = await _relationships(words, meaning, depth)
         return Fetched(evidence, relationships)
 
-    async def _alone(self, asking: Awaitable[AsyncCursor[DictRow] | None], *, required: bool) -> list[DictRow] | None:
+    async def _alone(self, asking: Awaitable[AsyncCursor[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
         connection = self._transaction.connection
         await connection.execute("savepoint branch")
         try:
@@ -126,6 +133,7 @@ class PostgresRecallSnapshot:
             if required or connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error
             await connection.execute("rollback to savepoint branch")
+            self._transaction.forget_space()
             return None
 
     async def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
@@ -136,25 +144,25 @@ class PostgresRecallSnapshot:
         if embedded.vector is None:
             return None, None
         await self._transaction.enter(space_plan.space.space_id)
-        return await self._evidence_vector(plan, embedded, depth), await self._relationship_vector(plan, space_plan, embedded, depth)
+        return await self._evidence_vector(plan, space_plan, embedded, depth), await self._relationship_vector(plan, space_plan, embedded, depth)
 
-    async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[DictRow] | None:
+    async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
         lexical = space_plan.evidence_lexical
         if not lexical.weights.terms:
             return None
-        return await self._transaction.execute(
-            FRONTIER["evidence_lexical"],
+        return await self._ask(
+            _frontier(plan, space_plan)["evidence_lexical"],
             **_bm25(lexical, plan.policy),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
             depth=depth,
         )
 
-    async def _evidence_vector(self, plan: RetrievalPlan, embedded: QueryVector, depth: int) -> AsyncCursor[DictRow] | None:
+    async def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None:
             return None
-        return await self._transaction.execute(
-            FRONTIER["evidence_vector"],
+        return await self._ask(
+            _frontier(plan, space_plan)["evidence_vector"],
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
@@ -162,11 +170,15 @@ class PostgresRecallSnapshot:
             depth=depth,
         )
 
-    async def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[DictRow] | None:
+    async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
+        """Plain tuples: a branch has hundreds of rows, and each is read once."""
+        return await self._transaction.execute_tuples(statement, **parameters)
+
+    async def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
         lexical = space_plan.relationship_lexical
         if lexical is None or not lexical.weights.terms:
             return None
-        return await self._transaction.execute(
+        return await self._ask(
             FRONTIER["relationship_lexical"],
             **_bm25(lexical, plan.policy),
             **_view(plan.intent.view),
@@ -177,10 +189,10 @@ class PostgresRecallSnapshot:
 
     async def _relationship_vector(
         self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int
-    ) -> AsyncCursor[DictRow] | None:
+    ) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
-        return await self._transaction.execute(
+        return await self._ask(
             FRONTIER["relationship_vector"],
             **_view(plan.intent.view),
             vector=as_halfvec(embedded.vector),
@@ -201,6 +213,8 @@ class PostgresRecallSnapshot:
                         HYDRATE["hydrate_evidence"],
                         **_view(intent.view),
                         event_time=intent.view.event_time,
+                        present=intent.view.is_present,
+                        equivalents=_EQUIVALENTS + 1,
                         evidence_ids=list(hits),
                         wanted_ids=[key for key, _ in pairs],
                         wanted_parts=[number for _, number in pairs],
@@ -227,21 +241,6 @@ class PostgresRecallSnapshot:
                 )
             return KnownCoverage(frozenset([row["semantic_group_key"] for cursor in cursors for row in await cursor.fetchall()]))
 
-    async def read_equivalents(
-        self, intent: RecallIntent, wanted: Mapping[Space, Sequence[bytes]], limit: int
-    ) -> dict[tuple[UUID, bytes], list[UUID]]:
-        found: dict[tuple[UUID, bytes], list[UUID]] = {}
-        async with self._transaction.connection.pipeline():
-            cursors = []
-            for space, hashes in wanted.items():
-                await self._transaction.enter(space.space_id)
-                parameters = {"hashes": list(hashes), "known_at": intent.view.known_at, "present": intent.view.is_present, "depth": limit + 2}
-                cursors.append((space, await self._transaction.execute(HYDRATE["read_equivalents"], **parameters)))
-            for space, cursor in cursors:
-                for row in await cursor.fetchall():
-                    found.setdefault((space.space_id, bytes(row["content_sha256"])), []).append(row["evidence_id"])
-        return found
-
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         groups: dict[str, list[RelationshipRow]] = {}
         async with self._transaction.connection.pipeline():
@@ -256,7 +255,8 @@ class PostgresRecallSnapshot:
         return groups
 
 
-Rows = AsyncCursor[DictRow] | Sequence[DictRow] | None
+Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
+_EQUIVALENTS = RankingPolicy().equivalents_limit
 # More parts than any text has: the database has the last word on which neighbours exist.
 _MANY = 1 << 30
 
@@ -281,28 +281,28 @@ async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:
     return row
 
 
-async def _rows(source: Rows) -> Sequence[DictRow]:
+def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
+    gated = plan.intent.known_evidence_ids or (space_plan.has_exclusions and plan.intent.view.is_present)
+    return FRONTIER if gated else OPEN_FRONTIER
+
+
+async def _rows(source: Rows) -> Sequence[TupleRow]:
     if source is None:
         return []
     return await source.fetchall() if isinstance(source, AsyncCursor) else source
 
 
-async def _evidence(lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
+    """A vector branch is also cut when the parts it looked at were not all there are."""
     first, second = await _rows(lexical), await _rows(near)
-    return EvidenceBranches(
-        tuple(BranchHit(row["evidence_id"], row["part_no"], row["score"]) for row in first),
-        tuple(BranchHit(row["evidence_id"], row["part_no"], row["score"]) for row in second),
-        full=max(len(first), len(second)) >= depth,
-    )
+    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > depth * PARTS_PER_EVIDENCE)
+    return EvidenceBranches(tuple(map(BranchHit._make, first)), tuple(map(BranchHit._make, second)), full=cut)
 
 
 async def _relationships(lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
     first, second = await _rows(lexical), await _rows(near)
-    return RelationshipBranches(
-        tuple(RelationshipHit(row["relationship_id"], row["semantic_group_key"], row["known_from"]) for row in first),
-        tuple(RelationshipHit(row["relationship_id"], row["semantic_group_key"], row["known_from"]) for row in second),
-        full=max(len(first), len(second)) >= depth,
-    )
+    cut = max(len(first), len(second)) >= depth
+    return RelationshipBranches(tuple(map(RelationshipHit._make, first)), tuple(map(RelationshipHit._make, second)), full=cut)
 
 
 def _statistics(row: DictRow) -> SpaceStatistics:
@@ -315,6 +315,7 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         generation=row["generation"] or 1,
         generation_state=state,
         contract_key=row["contract_key"],
+        has_exclusions=row["has_exclusions"],
     )
 
 
@@ -335,6 +336,7 @@ def _evidence_row(row: DictRow) -> EvidenceRow:
         known_in_view=row["known_in_view"],
         withdrawn=row["withdrawn"],
         paths=tuple(SupportPath(UUID(key), group, active) for key, group, active in row["paths"] or ()),
+        equivalents=tuple(row["equivalents"]),
     )
 
 

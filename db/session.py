@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, AsyncCursor, sql
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
 from commonlore.db.errors import stating
@@ -51,6 +51,11 @@ class TeamTransaction:
         self.team_id = team_id
         self.epochs: dict[UUID, int] = {}
         self.space_epoch: int | None = None
+        self._open_space: UUID | None = None
+
+    def forget_space(self) -> None:
+        """After a rollback to a savepoint the setting may be an older one: the next `enter` sets it again."""
+        self._open_space = None
 
     async def enter(self, space_id: UUID) -> None:
         """Open one space for the statements that follow; the one that was open is closed.
@@ -58,12 +63,20 @@ class TeamTransaction:
         In a pipeline this costs no round trip of its own. The policies get the epoch from the database, the statements'
         own predicates from what authentication read: two locks with a key each.
         """
+        if self._open_space == space_id:
+            return
+        self._open_space = space_id
         self.space_epoch = self.epochs.get(space_id)
         await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
 
     async def execute(self, statement: LiteralString | sql.Composed, /, **parameters: object) -> AsyncCursor[DictRow]:
         """Run one statement of `queries/`; `team_id` and `space_epoch` are added."""
         return await self.connection.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
+
+    async def execute_tuples(self, statement: LiteralString, /, **parameters: object) -> AsyncCursor[TupleRow]:
+        """`execute` with plain tuples as rows."""
+        cursor = self.connection.cursor(row_factory=tuple_row)
+        return await cursor.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
 
 @asynccontextmanager
@@ -74,13 +87,15 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
         CommonloreError: any database error, stated.
     """
     with stating():
-        async with pool.connection() as connection:
-            begin = "begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed"
-            async with _ended(connection):
-                async with connection.pipeline():
-                    await connection.execute(begin)
-                    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms})
-                yield TeamTransaction(connection, team_id)
+        async with pool.connection() as connection, _ended(connection):
+            async with connection.pipeline():
+                await _begin(connection, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+            yield TeamTransaction(connection, team_id)
+
+
+async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
+    await connection.execute("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
+    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms})
 
 
 @asynccontextmanager
@@ -104,13 +119,16 @@ async def actor_transaction(
     Raises:
         Unauthenticated: unknown, wrong, revoked and expired keys alike.
     """
-    async with team_transaction(pool, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot) as transaction:
-        parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
-        cursor = await transaction.connection.execute(_SQL["authenticate"], parameters)
-        row = await cursor.fetchone()
-        actor = _actor(key, row)
-        transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
-        yield actor, transaction
+    with stating():
+        async with pool.connection() as connection, _ended(connection):
+            async with connection.pipeline():
+                await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+                parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
+                row = await (await connection.execute(_SQL["authenticate"], parameters)).fetchone()
+            transaction = TeamTransaction(connection, key.team_id)
+            actor = _actor(key, row)
+            transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
+            yield actor, transaction
 
 
 def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:

@@ -39,6 +39,10 @@ select
         where b.team_id = %(team_id)s::uuid -- tenant
           and b.space_epoch = %(space_epoch)s::bigint -- tenant
         limit 1000) w) as waiting,
+    exists (select from commonlore.evidence_exclusion x
+            where x.team_id = %(team_id)s::uuid -- tenant
+              and x.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_exclusions,
     g.generation, g.state as generation_state,
     (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key
 from (select 1) one
@@ -50,9 +54,19 @@ left join lateral (
     limit 1
 ) g on true;
 
+-- name: evidence_gate
+-- What the candidates of a branch must pass, put in place of {gate}; left out where it could refuse nothing.
+c.evidence_id <> all(%(known_evidence_ids)s::uuid[])
+  and not (%(present)s::bool and exists (
+      select from commonlore.evidence_exclusion x
+      where x.evidence_id = c.evidence_id
+        and x.team_id = %(team_id)s::uuid -- tenant
+        and x.space_epoch = %(space_epoch)s::bigint -- tenant
+  ))
+
 -- name: evidence_lexical
 -- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts. Index-only on evidence_posting's key.
-select s.evidence_id, (1048575 - max(s.ranked) %% 1048576)::int as part_no, (max(s.ranked) / 1048576)::float8 as score
+select c.evidence_id, (1048575 - max(c.ranked) %% 1048576)::int as part_no, (max(c.ranked) / 1048576)::float8 as score
 from (
     select p.evidence_id,
            sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int)
@@ -62,16 +76,10 @@ from (
     where p.team_id = %(team_id)s::uuid -- tenant
       and p.space_epoch = %(space_epoch)s::bigint -- tenant
     group by p.evidence_id, p.part_no
-) s
-where s.evidence_id <> all(%(known_evidence_ids)s::uuid[])
-  and not (%(present)s::bool and exists (
-      select from commonlore.evidence_exclusion x
-      where x.evidence_id = s.evidence_id
-        and x.team_id = %(team_id)s::uuid -- tenant
-        and x.space_epoch = %(space_epoch)s::bigint -- tenant
-  ))
-group by s.evidence_id
-order by score desc, s.evidence_id
+) c
+where {gate}
+group by c.evidence_id
+order by score desc, c.evidence_id
 limit %(depth)s::int;
 
 -- name: evidence_vector
@@ -80,18 +88,12 @@ select s.evidence_id, s.part_no, -s.distance as score
 from (
     select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
     from (
-        select v.evidence_id, v.part_no, v.embedding <#> %(vector)s::halfvec(384) as distance
-        from commonlore.evidence_vector_1 v
-        where v.evidence_id <> all(%(known_evidence_ids)s::uuid[])
-          and not (%(present)s::bool and exists (
-              select from commonlore.evidence_exclusion x
-              where x.evidence_id = v.evidence_id
-                and x.team_id = %(team_id)s::uuid -- tenant
-                and x.space_epoch = %(space_epoch)s::bigint -- tenant
-          ))
-          and v.team_id = %(team_id)s::uuid -- tenant
-          and v.space_epoch = %(space_epoch)s::bigint -- tenant
-        order by v.embedding <#> %(vector)s::halfvec(384), v.evidence_id, v.part_no
+        select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec(384) as distance
+        from commonlore.evidence_vector_1 c
+        where {gate}
+          and c.team_id = %(team_id)s::uuid -- tenant
+          and c.space_epoch = %(space_epoch)s::bigint -- tenant
+        order by c.embedding <#> %(vector)s::halfvec(384), c.evidence_id, c.part_no
         limit %(part_depth)s::int
     ) n
     order by n.evidence_id, n.distance, n.part_no

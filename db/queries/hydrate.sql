@@ -26,7 +26,8 @@ r.identity_alias_of is null
   end
 
 -- name: hydrate_evidence
--- One row an id that exists in the space, unordered: the row, the parts asked for, what withdrew it, its granted paths.
+-- One row an id that exists in the space, unordered: the row, the parts asked for, what withdrew it, its granted paths,
+-- and the other eligible evidence of the same text, newest first.
 select e.evidence_id, e.content_sha256, e.part_count, e.source, e.source_type, e.authority, e.speaker, e.session, e.occurred_at, e.known_from,
        o.retired_at is null as owner_active,
        coalesce(e.known_from <= %(known_at)s::timestamptz, true) as known_in_view,
@@ -66,7 +67,21 @@ select e.evidence_id, e.content_sha256, e.part_count, e.source, e.source_type, e
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
           and r.team_id = %(team_id)s::uuid -- tenant
           and r.space_epoch = %(space_epoch)s::bigint -- tenant
-       ) as paths
+       ) as paths,
+       array(select q.evidence_id from commonlore.evidence q
+             join commonlore.profile w on w.team_id = q.team_id and w.profile_id = q.owner_profile_id and w.retired_at is null
+             where q.content_sha256 = e.content_sha256 and q.evidence_id <> e.evidence_id and coalesce(q.known_from <= %(known_at)s::timestamptz, true)
+               and not (%(present)s::bool and exists (
+                   select from commonlore.evidence_exclusion x
+                   where x.evidence_id = q.evidence_id
+                     and x.team_id = %(team_id)s::uuid -- tenant
+                     and x.space_epoch = %(space_epoch)s::bigint -- tenant
+               ))
+               and q.team_id = %(team_id)s::uuid -- tenant
+               and q.space_epoch = %(space_epoch)s::bigint -- tenant
+             order by q.known_from desc, q.evidence_id desc
+             limit %(equivalents)s::int
+       ) as equivalents
 from commonlore.evidence e
 join commonlore.profile o on o.team_id = e.team_id and o.profile_id = e.owner_profile_id
 where e.evidence_id = any(%(evidence_ids)s::uuid[])
@@ -90,26 +105,6 @@ where r.relationship_id = any(%(relationship_ids)s::uuid[])
   and r.team_id = %(team_id)s::uuid -- tenant
   and r.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
-
--- name: read_equivalents
--- Other eligible evidence of the same text, newest first by hash: at most `depth` a hash.
-select w.content_sha256, q.evidence_id
-from unnest(%(hashes)s::bytea[]) as w (content_sha256)
-cross join lateral (
-    select e.evidence_id from commonlore.evidence e
-    join commonlore.profile o on o.team_id = e.team_id and o.profile_id = e.owner_profile_id and o.retired_at is null
-    where e.content_sha256 = w.content_sha256 and coalesce(e.known_from <= %(known_at)s::timestamptz, true)
-      and not (%(present)s::bool and exists (
-          select from commonlore.evidence_exclusion x
-          where x.evidence_id = e.evidence_id
-            and x.team_id = %(team_id)s::uuid -- tenant
-            and x.space_epoch = %(space_epoch)s::bigint -- tenant
-      ))
-      and e.team_id = %(team_id)s::uuid -- tenant
-      and e.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by e.known_from desc, e.evidence_id desc
-    limit %(depth)s::int
-) q;
 
 -- name: hydrate_groups
 -- Every eligible member of the groups: by group, then earliest creation, then id.

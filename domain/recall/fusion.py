@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from commonlore.domain.policy import RRF_K
@@ -13,8 +12,7 @@ from commonlore.domain.policy import RRF_K
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A fused score, with the best rank in any one branch."""
 
     score: float
@@ -28,17 +26,16 @@ def fuse(branches: Sequence[Sequence[Key]], *, rrf_k: int = RRF_K) -> dict[Key, 
 
     Source: ranking page, "Lexical and vector fusion"; Cormack, Clarke and Buettcher 2009; dense-mem 30.
     """
-    fused: dict[Key, Scored] = {}
+    scores: dict[Key, float] = {}
+    best: dict[Key, int] = {}
     for branch in branches:
         for rank, key in enumerate(branch, start=1):
-            found = fused.get(key)
-            share = 1.0 / (rrf_k + rank)
-            fused[key] = Scored(share, rank) if found is None else Scored(found.score + share, min(found.best_rank, rank))
-    return fused
+            scores[key] = scores.get(key, 0.0) + 1.0 / (rrf_k + rank)
+            best[key] = min(best.get(key, rank), rank)
+    return {key: Scored(score, best[key]) for key, score in scores.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class BranchHit:
+class BranchHit(NamedTuple):
     """One evidence in a branch: its best part and the branch's own score of it (higher is better)."""
 
     evidence_id: UUID
@@ -51,21 +48,25 @@ EvidenceContract = Callable[[Sequence[BranchHit], Sequence[BranchHit]], list[UUI
 
 def rrf_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit]) -> list[UUID]:
     """Contract `rrf-1`: equal-weight RRF with k = 60. Ties: best single rank, then id."""
-    fused = fuse([[hit.evidence_id for hit in lexical], [hit.evidence_id for hit in vector]])
-    return sorted(fused, key=lambda key: (-fused[key].score, fused[key].best_rank, key.int))
+    # Whole numbers, not UUIDs, as keys: their hash costs a tenth, and a recall makes thousands.
+    ids = {hit.evidence_id.int: hit.evidence_id for hit in (*lexical, *vector)}
+    fused = fuse([[hit.evidence_id.int for hit in lexical], [hit.evidence_id.int for hit in vector]])
+    return [ids[key] for _, _, key in sorted((-found.score, found.best_rank, key) for key, found in fused.items())]
 
 
 # Exchangeable by name: a contract orders ids, and nothing after it depends on how.
 EVIDENCE_CONTRACTS: Mapping[str, EvidenceContract] = MappingProxyType({"rrf-1": rrf_1})
 
 
-def interleave(branches: Sequence[Sequence[Key]]) -> list[Key]:
+def interleave(branches: Sequence[Sequence[Key]]) -> Iterator[Key]:
     """Fuse the lanes of several spaces, given in the order that ties prefer: private, shared, named.
 
-    Keys carry their space, so no key occurs twice and equal ranks tie; the earlier space goes first.
+    A result belongs to one space, so equal-weight RRF gives all first places the same score, then all second places,
+    and so on: the spaces take turns, and the earlier one goes first.
 
-    Source: ranking page, "Independent Space Branches And Fusion".
+    Source: ranking page, "Independent Space Branches And Fusion"; dense-mem 30.
     """
-    fused = fuse(branches)
-    place = {key: number for number, branch in enumerate(branches) for key in branch}
-    return sorted(fused, key=lambda key: (-fused[key].score, place[key]))
+    for rank in range(max(map(len, branches), default=0)):
+        for branch in branches:
+            if rank < len(branch):
+                yield branch[rank]

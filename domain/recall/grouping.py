@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from commonlore.domain.recall.fusion import fuse
 
 
-@dataclass(frozen=True, slots=True)
-class RelationshipHit:
+class RelationshipHit(NamedTuple):
     """An eligible relationship in a branch."""
 
     relationship_id: UUID
@@ -26,7 +25,7 @@ def rank_groups(lexical: Sequence[RelationshipHit], vector: Sequence[Relationshi
 
     Source: ranking page, "Lexical and vector fusion" and "Semantic grouping".
     """
-    hits = {hit.relationship_id: hit for hit in (*lexical, *vector)}
-    fused = fuse([[hit.relationship_id for hit in lexical], [hit.relationship_id for hit in vector]])
-    order = sorted(fused, key=lambda key: (-fused[key].score, fused[key].best_rank, hits[key].known_from, key.int))
-    return list(dict.fromkeys(hits[key].semantic_group_key for key in order))
+    hits = {hit.relationship_id.int: hit for hit in (*lexical, *vector)}
+    fused = fuse([[hit.relationship_id.int for hit in lexical], [hit.relationship_id.int for hit in vector]])
+    order = sorted((-found.score, found.best_rank, hits[key].known_from, key) for key, found in fused.items())
+    return list(dict.fromkeys(hits[key].semantic_group_key for *_, key in order))

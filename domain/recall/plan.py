@@ -58,6 +58,12 @@ class SpaceStatistics:
     generation: int
     generation_state: GenerationState
     contract_key: str | None
+    has_exclusions: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was ever written here, so there is nothing to search."""
+        return self.evidence.documents == 0 and self.relationships.documents == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,8 @@ class SpacePlan:
     relationship_lexical: LexicalPlan | None
     relationship_vector: bool
     generation: int
+    parts: int
+    has_exclusions: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +96,14 @@ class RetrievalPlan:
 
 
 def make_plan(intent: RecallIntent, statistics: Sequence[tuple[Space, SpaceStatistics]], policy: RankingPolicy) -> RetrievalPlan:
-    """One plan a space, in the order of the spaces. The relationship vector branch is on only for a current generation."""
+    """One plan a space that holds anything, in the order of the spaces.
+
+    The relationship vector branch is on only for a current generation.
+    """
     contract_key = statistics[0][1].contract_key if statistics else None
-    return RetrievalPlan(intent, policy, tuple(_space_plan(intent, space, found, policy) for space, found in statistics), contract_key)
+    return RetrievalPlan(
+        intent, policy, tuple(_space_plan(intent, space, found, policy) for space, found in statistics if not found.is_empty), contract_key
+    )
 
 
 def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, policy: RankingPolicy) -> SpacePlan:
@@ -103,6 +116,8 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         relationship_lexical=lexical(found.relationships) if intent.relationships_wanted else None,
         relationship_vector=intent.relationships_wanted and found.generation_state == "current",
         generation=found.generation,
+        parts=found.evidence.documents,
+        has_exclusions=found.has_exclusions,
     )
 
 

@@ -50,6 +50,7 @@ class EvidenceRow:
     known_in_view: bool
     withdrawn: Withdrawn | None
     paths: tuple[SupportPath, ...]
+    equivalents: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,16 +79,10 @@ class RecallSnapshot(Protocol):
         ...
 
     async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
-        """Authoritative rows with the parts that `wanted` names hits of."""
+        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown."""
         ...
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage: ...
-
-    async def read_equivalents(
-        self, intent: RecallIntent, wanted: Mapping[Space, Sequence[bytes]], limit: int
-    ) -> dict[tuple[UUID, bytes], list[UUID]]:
-        """Eligible evidence of equal text by space id and hash, newest first, at most `limit` + 2 of each."""
-        ...
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         """Every eligible member of the groups, by earliest creation, then id."""
@@ -163,8 +157,7 @@ async def _evidence_lane(state: _Recall, fetched: dict[UUID, Fetched]) -> list[E
     if any(found.evidence is not None and found.evidence.vector_failed for found in fetched.values()):
         state.degradations.add(Degradation("evidence", "evidence_vector_failed"))
     state.covered.update(path.semantic_group_key for kept in lane for path in kept.paths)
-    equivalents = await _equivalents(state, lane)
-    return [_evidence_item(state, kept, rank, equivalents) for rank, kept in enumerate(lane, start=1)]
+    return [_evidence_item(state, kept, rank) for rank, kept in enumerate(lane, start=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +173,8 @@ async def _fill_evidence(state: _Recall, fetched: dict[UUID, Fetched]) -> tuple[
     contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
     spaces = [plan.space for plan in state.plan.spaces]
     branches = {space: fetched[space.space_id].evidence or EvidenceBranches() for space in spaces}
-    order = interleave([[(space, key) for key in contract(branches[space].lexical, branches[space].vector)] for space in spaces])
-    hits = {space: _hit_parts(branches[space]) for space in spaces}
+    order = list(interleave([[(space, key) for key in contract(branches[space].lexical, branches[space].vector)] for space in spaces]))
+    hits = {space.space_id: _hit_parts(branches[space]) for space in spaces}
     lane: list[_Kept] = []
     texts: set[tuple[UUID, bytes]] = set()
     place = 0
@@ -190,7 +183,7 @@ async def _fill_evidence(state: _Recall, fetched: dict[UUID, Fetched]) -> tuple[
         place += len(batch)
         wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
         for space, key in batch:
-            wanted.setdefault(space, {})[key] = hits[space][key]
+            wanted.setdefault(space, {})[key] = hits[space.space_id][key.int]
         rows = await state.snapshot.hydrate_evidence(state.intent, wanted)
         for space, key in batch:
             row = rows.get(key)
@@ -199,40 +192,32 @@ async def _fill_evidence(state: _Recall, fetched: dict[UUID, Fetched]) -> tuple[
             admission = admit(row, unclaimed=state.snapshot.actor.unclaimed_evidence)
             if admission.reason is None:
                 texts.add((space.space_id, row.content_sha256))
-                lane.append(_Kept(space, row, hits[space][key], admission.active_paths))
+                lane.append(_Kept(space, row, hits[space.space_id][key.int], admission.active_paths))
     return lane, len(lane) < state.request.limit
 
 
-def _hit_parts(branches: EvidenceBranches) -> dict[UUID, tuple[int, ...]]:
-    """The best part of each evidence in each branch, lexical first, each once."""
-    parts: dict[UUID, tuple[int, ...]] = {}
+def _hit_parts(branches: EvidenceBranches) -> dict[int, tuple[int, ...]]:
+    """The best part of each evidence in each branch, lexical first, each once; by the number of its id."""
+    parts: dict[int, tuple[int, ...]] = {}
     for hit in (*branches.lexical, *branches.vector):
-        found = parts.get(hit.evidence_id, ())
+        found = parts.get(hit.evidence_id.int, ())
         if hit.part_no not in found:
-            parts[hit.evidence_id] = (*found, hit.part_no)
+            parts[hit.evidence_id.int] = (*found, hit.part_no)
     return parts
 
 
-async def _equivalents(state: _Recall, lane: Sequence[_Kept]) -> dict[tuple[UUID, bytes], list[UUID]]:
-    wanted: dict[Space, list[bytes]] = {}
-    for kept in lane:
-        wanted.setdefault(kept.space, []).append(kept.row.content_sha256)
-    return await state.snapshot.read_equivalents(state.intent, wanted, state.policy.equivalents_limit) if wanted else {}
-
-
-def _evidence_item(state: _Recall, kept: _Kept, rank: int, equivalents: Mapping[tuple[UUID, bytes], list[UUID]]) -> EvidenceItem:
+def _evidence_item(state: _Recall, kept: _Kept, rank: int) -> EvidenceItem:
     row = kept.row
     preferred = part_numbers(kept.hits, row.part_count)
     context = assemble(row.parts, preferred, part_count=row.part_count, budget_chars=state.policy.context_chars)
-    others = [key for key in equivalents.get((kept.space.space_id, row.content_sha256), []) if key != row.evidence_id]
     fields = {"source": row.source, "speaker": row.speaker, "session": row.session, "occurred_at": row.occurred_at, "space": kept.space.name}
     return EvidenceItem(
         evidence_id=row.evidence_id,
         context=context.text,
         rank=rank,
         space_kind=kept.space.public_kind,
-        equivalent_evidence_ids=others[: state.policy.equivalents_limit],
-        equivalents_truncated=len(others) > state.policy.equivalents_limit,
+        equivalent_evidence_ids=list(row.equivalents[: state.policy.equivalents_limit]),
+        equivalents_truncated=len(row.equivalents) > state.policy.equivalents_limit,
         relationship_ids=sorted({path.relationship_id for path in kept.paths}),
         source_type=row.source_type,
         authority=row.authority,
