@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from commonlore.db import tenancy
 from commonlore.db.session import Pool, team_transaction
 from commonlore.domain.ids import new_id
 from commonlore.domain.tenancy.actor import Scope
-from commonlore.domain.tenancy.administration import IssuedKey, Team
+from commonlore.domain.tenancy.administration import IssuedKey
 from commonlore.domain.time import system_clock
 
 TIMEOUT_MS = 30_000
@@ -38,17 +39,16 @@ async def look(pool: Pool) -> Installation:
 
 
 async def make_first_key(pool: Pool) -> IssuedKey:
-    """A team, a member and a key in one transaction. Its text is in the answer and nowhere else."""
-    team = await make_team(pool, TEAM, MEMBER, "key of the first start", SCOPES)
-    return team[1]
+    """A team, a member and a key. Its text is in the answer and nowhere else."""
+    return await make_team(pool, TEAM, member=MEMBER, key="key of the first start", scopes=SCOPES)
 
 
-async def make_team(pool: Pool, name: str, member: str, key: str, scopes: tuple[Scope, ...]) -> tuple[Team, IssuedKey]:
+async def make_team(pool: Pool, name: str, *, member: str, key: str, scopes: tuple[Scope, ...], expires_at: datetime | None = None) -> IssuedKey:
+    """A team, a member and a key in one transaction."""
     async with team_transaction(pool, new_id(), timeout_ms=TIMEOUT_MS) as transaction:
         now = system_clock()
-        team = await tenancy.create_team(transaction, name=name, now=now)
+        await tenancy.create_team(transaction, name=name, now=now)
         profile = await tenancy.add_member(transaction, name=member, profile_kind="human", now=now)
-        issued = await tenancy.mint_key(
-            transaction, profile.profile_id, name=key, scopes=scopes, memory_binding="credential_private", expires_at=None, now=now
+        return await tenancy.mint_key(
+            transaction, profile.profile_id, name=key, scopes=scopes, memory_binding="credential_private", expires_at=expires_at, now=now
         )
-    return team, issued

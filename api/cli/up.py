@@ -11,7 +11,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -125,9 +125,10 @@ async def service(
     *,
     worker: bool = True,
     worker_log: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> AsyncIterator[WorkerProcess | None]:
     """API and worker for the length of the block. The API stops first, so that no job is made that nobody takes."""
-    process = WorkerProcess(child_environment(os.environ, settings), log_file=worker_log) if worker else None
+    process = WorkerProcess(child_environment(environment, settings), log_file=worker_log) if worker else None
     try:
         async with serving(settings, database.serving_conninfo, listener, model):
             if process is not None:
