@@ -29,7 +29,15 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolResult,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -129,14 +137,14 @@ class McpEndpoint:
         entry = server.get_request_handler("tools/call")
         assert entry is not None
 
-        async def on_call_tool(context: ServerRequestContext[Any, Any], params: Any) -> dict[str, Any]:
+        async def on_call_tool(context: ServerRequestContext[Any, Any], params: Any) -> CallToolResult:
             # The result goes around the SDK, which would copy and validate every piece of it four times.
             call = _caller(context)
             spec = TOOLS.get(params.name)
             if spec is None:
                 raise unknown_tool(call.correlation_id)
             call.outcome = await call_tool(self._operations, spec, call.arguments or Parsed({}, suspect=False), call)
-            return {"content": [], "isError": call.outcome.failed}
+            return CallToolResult(content=[], is_error=call.outcome.failed)
 
         server.add_request_handler("tools/call", entry.params_type, on_call_tool)
         return server
@@ -204,7 +212,7 @@ class McpEndpoint:
         if not isinstance(message, dict):
             raise _Rejected(INVALID_REQUEST, "expected one JSON-RPC message; batches are not part of this protocol")
         params = message.get("params")
-        if message.get("method") == "tools/call" and isinstance(params, dict) and isinstance(params.get("arguments") or {}, dict):
+        if message.get("method") == "tools/call" and isinstance(params, dict) and isinstance(params.get("arguments"), dict | None):
             call.arguments = Parsed(params.get("arguments") or {}, parsed.suspect)
             message = {**message, "params": {**params, "arguments": {}}}
         if parsed.suspect and find_flaw(message) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,32 +90,58 @@ class Edge:
     settings: Settings
     not_ready: CommonloreError | None = None
 
+    def reset(self) -> None:
+        """As if it had just started."""
+        self.not_ready = None
+        fresh = FakeOperations()
+        self.operations.__dict__.update(fresh.__dict__)
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
 
+class _Server(uvicorn.Server):
+    """Stops at once instead of at the next tenth of a second; leaves the signals alone."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stopping = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.stopping.wait()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[int]:
+    """`app` under uvicorn in this loop until the block ends; gives the port."""
+    # With protocol 0 asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for the client's delayed acknowledgement.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = _Server(uvicorn.Config(app, log_level="info", log_config=None, ws="none"))
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:  # noqa: ASYNC110  uvicorn has a flag and no event
+            await asyncio.sleep(0.005)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.stopping.set()
+            await task
+
+
 @contextlib.asynccontextmanager
 async def running_edge(operations: FakeOperations | None = None, **settings: Any) -> AsyncIterator[Edge]:
-    """The application under uvicorn in this loop, until the block ends."""
+    """The application with fake operations, on a free port."""
     edge = Edge(0, operations or FakeOperations(), Settings(home=Path("unused"), **settings))
 
     async def ready() -> None:
         if edge.not_ready is not None:
             raise edge.not_ready
 
-    # With protocol 0 asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for the client's delayed acknowledgement.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", 0))
-        edge.port = listener.getsockname()[1]
-        config = uvicorn.Config(create_app(edge.operations, settings=edge.settings, ready=ready), log_level="info", log_config=None, ws="none")
-        server = uvicorn.Server(config)
-        server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:  # noqa: ASYNC110  uvicorn has a flag and no event
-            await asyncio.sleep(0.005)
-        try:
-            yield edge
-        finally:
-            server.should_exit = True
-            await task
+    async with serving(create_app(edge.operations, settings=edge.settings, ready=ready)) as edge.port:
+        yield edge

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from commonlore.domain.errors import Conflict, NotVisible, Unauthenticated, Unavailable
 from commonlore.domain.tenancy.key import mint
@@ -23,16 +24,30 @@ JSON = {"content-type": "application/json"}
 RECALL = b'{"query":"x"}'
 
 
-@pytest.fixture
-async def edge() -> AsyncIterator[Edge]:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def server() -> AsyncIterator[Edge]:
     async with running_edge(body_limit_bytes=64 * 1024, request_timeout_ms=2000) as running:
         yield running
 
 
-@pytest.fixture
-async def client(edge: Edge) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=edge.url, headers=AUTH, timeout=10) as opened:
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def connection(server: Edge) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=10) as opened:
         yield opened
+
+
+@pytest.fixture
+def edge(server: Edge) -> Edge:
+    server.reset()
+    return server
+
+
+@pytest.fixture
+def client(edge: Edge, connection: httpx.AsyncClient) -> httpx.AsyncClient:
+    return connection
 
 
 async def raw(port: int, request: bytes) -> tuple[int, bytes]:
