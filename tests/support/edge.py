@@ -14,6 +14,7 @@ from uuid import UUID
 import uvicorn
 
 from commonlore.api.app import create_app
+from commonlore.api.protocol import uvicorn_options
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
@@ -123,7 +124,7 @@ async def serving(app: Any) -> AsyncIterator[int]:
     # With protocol 0 asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for the client's delayed acknowledgement.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
-        server = _Server(uvicorn.Config(app, log_level="info", log_config=None, ws="none"))
+        server = _Server(uvicorn.Config(app, log_level="info", log_config=None, **uvicorn_options()))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         while not server.started:  # noqa: ASYNC110  uvicorn has a flag and no event
             await asyncio.sleep(0.005)
