@@ -87,7 +87,7 @@ class Memory:
         pool = make_pool(database.serving_conninfo, size=pool_size, name="test")
         await pool.open()
         try:
-            adapters = Adapters(pool=pool, embedder=embedder or ServedHashEmbedder(), policy=RankingPolicy(), timeout_ms=20_000, clock=clock)
+            adapters = Adapters(pool=pool, embedder=ServedHashEmbedder() if embedder is None else embedder, policy=RankingPolicy(), timeout_ms=20_000, clock=clock)
             yield cls(database, adapters, clock, MemoryOperations(adapters))
         finally:
             await pool.close()
