@@ -6,29 +6,30 @@ Without them a connection that sends a byte now and then stays for ever, and one
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from commonlore.api.edge import MAX_ADDRESS_BYTES
+from commonlore.db.settings import Settings
 
-HEAD_TIMEOUT_S = 30.0
 MAX_HEAD_BYTES = 128 * 1024
 _CLOSED = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-def uvicorn_options() -> dict[str, Any]:
+def uvicorn_options(settings: Settings) -> dict[str, Any]:
     """What `uvicorn.Config` needs beside the application and its address."""
-    return {"http": BoundedProtocol, "ws": "none", "server_header": False}
+    protocol = type("Protocol", (BoundedProtocol,), {"head_timeout_s": settings.header_timeout_ms / 1000})
+    return {"http": protocol, "ws": "none", "server_header": False}
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request head takes longer than `HEAD_TIMEOUT_S` (408) or more than `MAX_HEAD_BYTES` (431).
+    """Closes a connection whose request head takes longer than `head_timeout_s` (408) or more than `MAX_HEAD_BYTES` (431).
 
     The time runs from the connection or the first byte after an answer; a body has the request's own deadline.
     """
 
-    head_timeout_s = HEAD_TIMEOUT_S
+    head_timeout_s: ClassVar[float]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -119,12 +119,12 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[int]:
+async def serving(app: Any, settings: Settings) -> AsyncIterator[int]:
     """`app` under uvicorn in this loop until the block ends; gives the port."""
     # With protocol 0 asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for the client's delayed acknowledgement.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
-        server = _Server(uvicorn.Config(app, log_level="info", log_config=None, **uvicorn_options()))
+        server = _Server(uvicorn.Config(app, log_level="info", log_config=None, **uvicorn_options(settings)))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         while not server.started:  # noqa: ASYNC110  uvicorn has a flag and no event
             await asyncio.sleep(0.005)
@@ -144,5 +144,5 @@ async def running_edge(operations: FakeOperations | None = None, **settings: Any
         if edge.not_ready is not None:
             raise edge.not_ready
 
-    async with serving(create_app(edge.operations, settings=edge.settings, ready=ready)) as edge.port:
+    async with serving(create_app(edge.operations, settings=edge.settings, ready=ready), edge.settings) as edge.port:
         yield edge

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from commonlore.api.protocol import MAX_HEAD_BYTES, BoundedProtocol
+from commonlore.api.protocol import MAX_HEAD_BYTES
 from tests.support.edge import Edge, running_edge
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -19,13 +19,8 @@ LIVE = b"GET /v1/health/live HTTP/1.1\r\nhost: localhost\r\n"
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def edge() -> AsyncIterator[Edge]:
-    async with running_edge() as running:
+    async with running_edge(header_timeout_ms=300) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def _short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BoundedProtocol, "head_timeout_s", 0.3)
 
 
 async def drip(port: int, first: bytes, piece: bytes, pause_s: float) -> tuple[bytes, float]:
