@@ -1,0 +1,249 @@
+"""The published client `densemem` 2.7.0, unchanged and in an environment of its own, against the real service."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from commonlore.domain.tenancy.key import mint
+from tests.support.databases import clone, drop
+from tests.support.memory import Holder
+from tests.support.server import Service, running_service
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = ROOT / ".test-environments" / "densemem"
+SCRIPT = Path(__file__).with_name("densemem_script.py")
+TEXT = "Mark Huang works on Dense-Mem."
+RELATIONSHIP = {
+    "ref": "r1",
+    "subject": {"name": "Mark Huang", "entity_kind": "person"},
+    "predicate": {"proposed_key": "works on"},
+    "object": {"entity": {"name": "Dense-Mem", "entity_kind": "project"}},
+    "polarity": "+",
+    "evidence_indices": [0],
+}
+
+
+def request_of(key: str, text: str = TEXT, *, relationships: tuple[dict[str, Any], ...] = (RELATIONSHIP,)) -> dict[str, Any]:
+    return {"target_space": "team_shared", "idempotency_key": key, "evidence": [{"content": text}], "relationships": list(relationships)}
+
+
+Ask = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """The interpreter of the client's environment; made here when the Makefile has not made it.
+
+    Where it cannot be made, the tests are skipped, except in CI.
+    """
+    given = os.environ.get("COMMONLORE_TEST_DENSEMEM")
+    found = (Path(given) if given else ENVIRONMENT) / "bin" / "python"
+    if given or (ENVIRONMENT / ".installed").exists():
+        return str(found)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True, capture_output=True, timeout=120)
+        locked = ["-r", str(ROOT / "requirements" / "densemem-client.txt")]
+        install = [str(found), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", *locked]
+        subprocess.run(install, check=True, capture_output=True, timeout=600)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"the environment of the published client cannot be made here: {error}")
+    (ENVIRONMENT / ".installed").touch()
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def service(template: str) -> Iterator[Service]:
+    database = clone(template)
+    with running_service(database) as running:
+        yield running
+    drop(database.name)
+
+
+@pytest.fixture
+def ann(service: Service) -> Holder:
+    """A member of a team of this test's own."""
+    return service.key(team=f"team-{uuid4().hex[:8]}")
+
+
+@pytest.fixture(scope="module")
+def process(python: str) -> Iterator[subprocess.Popen[str]]:
+    """The client's process, one for all tests: starting it takes two seconds."""
+    with subprocess.Popen(
+        [python, "-I", "-W", "ignore", str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=SCRIPT.parent
+    ) as running:
+        yield running
+        assert running.stdin is not None
+        running.stdin.close()
+        running.wait(20)
+
+
+@pytest.fixture(params=["sync", "async"])
+def ask(process: subprocess.Popen[str], service: Service, request: pytest.FixtureRequest) -> Ask:
+    """Runs steps with the client of either kind; gives an answer a step."""
+
+    def run(token: str, *steps: tuple[str, Any], path: str = "/mcp") -> list[dict[str, Any]]:
+        assert process.stdin is not None and process.stdout is not None
+        asked = {"endpoint": service.url + path, "token": token, "mode": request.param, "steps": steps}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        assert "2.7.0" == answer["version"]
+        answers: list[dict[str, Any]] = answer["answers"]
+        assert len(steps) == len(answers)
+        return answers
+
+    return run
+
+
+def errors_of(answers: list[dict[str, Any]]) -> list[Any]:
+    return [answer.get("error") for answer in answers]
+
+
+@pytest.mark.parametrize("of_team", [False, True], ids=["/mcp", "/teams/{team}/mcp"])
+def test_the_client_works_from_handshake_to_trace(ask: Ask, ann: Holder, of_team: bool) -> None:
+    """initialize, list_tools, remember, recall_memory and trace_memory, each in the client's own types."""
+    path = f"/teams/{ann.team_id}/mcp" if of_team else "/mcp"
+
+    answers = ask(
+        ann.text,
+        ("initialize", None),
+        ("list_tools", None),
+        ("remember", request_of("k1")),
+        ("recall_memory", {"query": "Who works on Dense-Mem?", "limit": 5, "known_evidence_ids": [], "valid_at": None}),
+        ("recall_memory", {"query": "unrelated words", "known_evidence_ids": ["$evidence"], "relationship_limit": 3, "community_limit": 0}),
+        ("trace_memory", {"relationship_id": "$relationship", "include_evidence_content": True, "max_depth": 1, "topic": None}),
+        path=path,
+    )
+
+    assert [None] * 6 == errors_of(answers)
+    hello, listed, remembered, recalled, _, traced = (answer["result"] for answer in answers)
+    assert "commonlore" == hello["serverInfo"]["name"]
+    assert {"remember", "recall_memory", "trace_memory"} <= {tool["name"] for tool in listed["tools"]}
+    assert ["stored"] == [item["disposition"] for item in remembered["relationship_results"]]
+    assert (TEXT, "team_shared") == (recalled["results"][0]["context"], recalled["results"][0]["space_kind"])
+    assert remembered["relationship_results"][0]["splits"][0]["relationship_id"] == traced["relationship"]["relationship_id"]
+    assert [TEXT] == [item["content"] for item in traced["evidence"]]
+
+
+def test_a_private_text_is_private(ask: Ask, service: Service, ann: Holder) -> None:
+    """`private` comes back as such, and another member of the team does not see it."""
+    request = {**request_of("k1", "The safe is behind the clock.", relationships=()), "target_space": "private"}
+    team = next(name for name, team_id in service._teams.items() if team_id == ann.team_id)
+
+    mine = ask(ann.text, ("remember", request), ("recall_memory", {"query": "safe clock"}))
+    theirs = ask(service.key(team=team).text, ("recall_memory", {"query": "safe clock"}))
+
+    assert [None, None, None] == errors_of(mine + theirs)
+    assert ["private"] == [item["space_kind"] for item in mine[1]["result"]["results"]]
+    assert [] == theirs[0]["result"]["results"]
+
+
+def test_the_same_request_again_is_answered_with_the_first_answer(ask: Ask, ann: Holder) -> None:
+    """Under the same key nothing is stored twice; another request under it is refused by its code."""
+    first, second, other = ask(
+        ann.text, ("remember", request_of("k1")), ("remember", request_of("k1")), ("remember", request_of("k1", "Other words."))
+    )
+
+    assert first["result"] == second["result"]
+    assert ("DenseMemOperationError", "idempotency_conflict") == (other["error"]["class"], other["error"]["code"])
+
+
+@pytest.mark.parametrize("case", ["malformed", "unknown team", "wrong secret", "revoked"])
+def test_a_wrong_token_is_an_authentication_error(ask: Ask, service: Service, ann: Holder, case: str) -> None:
+    """The client raises its own class, with our code; the message repeats no part of the token."""
+    if case == "revoked":
+        from commonlore.db import tenancy
+        from commonlore.db.session import team_transaction
+        from commonlore.domain.time import system_clock
+
+        async def revoke() -> None:
+            async with team_transaction(service.owner, ann.team_id, timeout_ms=5000) as transaction:
+                await tenancy.revoke_key(transaction, ann.credential_id, now=system_clock())
+
+        service.run(revoke())
+    swapped = ann.text[:-1] + ("A" if ann.text[-1] != "A" else "B")
+    token = {"malformed": "no-key-at-all", "unknown team": mint(uuid4()).text, "wrong secret": swapped, "revoked": ann.text}[case]
+
+    answers = ask(token, ("recall_memory", {"query": "x"}), ("remember", request_of("k1")))
+
+    assert [("DenseMemAuthenticationError", "credential_invalid", 401)] * 2 == [
+        tuple(error[name] for name in ("class", "code", "status_code")) for error in errors_of(answers)
+    ]
+    assert token not in json.dumps(answers)
+
+
+def test_a_token_of_another_team_does_not_open_a_teams_path(ask: Ask, service: Service, ann: Holder) -> None:
+    """The path of a team admits its own keys only."""
+    stranger = service.key(team=f"team-{uuid4().hex[:8]}")
+
+    error = ask(stranger.text, ("recall_memory", {"query": "x"}), path=f"/teams/{ann.team_id}/mcp")[0]["error"]
+
+    assert ("DenseMemAuthenticationError", "credential_invalid") == (error["class"], error["code"])
+
+
+@pytest.mark.parametrize(
+    ("method", "request_"),
+    [
+        ("recall_memory", {"query": "x", "limit": 51}),
+        ("recall_memory", {"query": ""}),
+        ("recall_memory", {"query": "x", "known_evidence_ids": ["no-uuid"]}),
+        ("remember", {**request_of("k1"), "evidence": []}),
+        ("remember", {**request_of("k1"), "target_space": "everywhere"}),
+        ("trace_memory", {"relationship_id": "no-uuid"}),
+    ],
+    ids=["limit", "blank", "id", "no evidence", "space", "trace id"],
+)
+def test_invalid_input_says_what_to_do(ask: Ask, ann: Holder, method: str, request_: dict[str, Any]) -> None:
+    """The operation error carries our code, a next action and a remediation."""
+    error = ask(ann.text, (method, request_))[0]["error"]
+
+    assert ("DenseMemOperationError", "invalid_input", False) == (error["class"], error["code"], error["retryable"])
+    assert error["next_action"]
+    assert error["remediation"]
+    assert error["correlation_id"]
+
+
+def test_an_unknown_relationship_is_not_found(ask: Ask, service: Service, ann: Holder) -> None:
+    """A relationship that never was and one of another team give the same error."""
+    stranger = service.key(team=f"team-{uuid4().hex[:8]}")
+    made = ask(stranger.text, ("remember", request_of("k1")))[0]["result"]["relationship_results"][0]["splits"][0]["relationship_id"]
+
+    answers = ask(ann.text, ("trace_memory", {"relationship_id": str(uuid4())}), ("trace_memory", {"relationship_id": made}))
+
+    missing, foreign = ({name: value for name, value in error.items() if name != "correlation_id"} for error in errors_of(answers))
+    assert missing == foreign
+    assert ("DenseMemOperationError", "not_found", False) == tuple(missing[name] for name in ("class", "code", "retryable"))
+
+
+def test_ingest_session_is_listed_and_works_or_is_neither(ask: Ask, ann: Holder) -> None:
+    """The list of tools and the call agree: a tool that is not there yet is a stated error of the client, never a broken exchange."""
+    session = {
+        "idempotency_key": "s1",
+        "framework": "test",
+        "app_name": "app",
+        "user_id": "u",
+        "session_id": "s",
+        "events": [{"event_id": "e1", "text": "Hello."}],
+    }
+
+    listed, ingested = ask(ann.text, ("list_tools", None), ("ingest_session", session))
+
+    if "ingest_session" in [tool["name"] for tool in listed["result"]["tools"]]:
+        assert 1 == ingested["result"]["accepted_event_count"]
+    else:
+        error = ingested["error"]
+        assert error["class"] in ("DenseMemProtocolError", "DenseMemOperationError")
+        assert error["code"] in ("invalid_input", "not_supported")
+        assert error["remediation"]
+        assert "recall_memory" in error["message"]
