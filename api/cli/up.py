@@ -27,7 +27,7 @@ from commonlore.api.cli.serving import address_of, is_loopback, listen, load_ear
 from commonlore.db.locate import Database, open_database, require_migrated, revision
 from commonlore.db.migrate import head_revision
 from commonlore.db.settings import Settings, default_home, read_settings
-from commonlore.domain.errors import OperatorError
+from commonlore.domain.errors import OperatorError, Unavailable
 
 if TYPE_CHECKING:
     from commonlore.api.cli.first_key import Installation
@@ -82,11 +82,23 @@ def run_service(settings: Settings, announce: Callable[[Started], None], *, work
 
 @contextmanager
 def open_for_serving(settings: Settings) -> Iterator[Database]:
-    """Prepared where this process may prepare it; where it knows the serving role only, it must have been migrated."""
+    """Prepared where this process may prepare it; where it knows the serving role only, it must have been migrated.
+
+    Raises:
+        OperatorError: as `open_database`; `settings_invalid` where the database that a setting names does not answer.
+    """
     prepare = settings.embedded or settings.database_url is not None
-    with open_database(settings, prepare=prepare) as database:
-        if not prepare:
-            require_migrated(database.serving_conninfo)
+    with contextlib.ExitStack() as stack:
+        try:
+            database = stack.enter_context(open_database(settings, prepare=prepare))
+            if not prepare:
+                require_migrated(database.serving_conninfo)
+        except Unavailable as error:
+            if settings.embedded:
+                raise
+            name = "DATABASE_URL" if settings.database_url is not None else "SERVING_URL"
+            message = f"the database that COMMONLORE_{name} names does not answer; no other is used in its place"
+            raise OperatorError("settings_invalid", message) from error
         yield database
 
 
