@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from commonlore.domain.text.characters import IGNORABLE
+
 ENTITY_KINDS = ("person", "organization", "project", "product", "place", "document", "concept", "other")
 VALUE_KINDS = ("string", "number", "boolean", "date", "date_time")
-_SEPARATORS = re.compile(r"[\W_]+")
+_SEPARATORS = re.compile(r"_+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,29 @@ SEEDS: Mapping[str, Predicate] = MappingProxyType(
 
 
 def predicate_key(wording: str) -> str:
-    """A wording as a key: NFKC, case folded; runs of anything but letters and digits, of any script, become one `_`.
+    """A wording as a key: NFKC, case folded; runs of anything but letters, their marks and digits, of any script, become one `_`.
 
     Raises:
         ValueError: no letter comes first, or more than 128 characters remain.
     """
-    key = _SEPARATORS.sub("_", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", wording).casefold())).strip("_")
+    visible = "".join(char for char in wording if ord(char) not in IGNORABLE)
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+    marked = [char if char.isalnum() or (_is_mark(char) and _in_word(folded, at)) else "_" for at, char in enumerate(folded)]
+    key = _SEPARATORS.sub("_", "".join(marked)).strip("_")
     if not key or not key[0].isalpha() or len(key) > 128:
         raise ValueError("expected a wording of letters, digits and underscores that begins with a letter, such as works_on")
     return key
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] == "M"
+
+
+def _in_word(text: str, at: int) -> bool:
+    """Whether the marks that end at `at` stand on a letter or digit: vowel signs do, the mark of an emoji does not."""
+    while at >= 0 and _is_mark(text[at]):
+        at -= 1
+    return at >= 0 and text[at].isalnum()
 
 
 def resolve(key: str, registered: Mapping[str, Predicate]) -> tuple[Predicate, Literal["known", "seed_v1", "open_vocabulary_v1"]]:

@@ -51,8 +51,10 @@ def _number(raw: object) -> str:
         raise ValueError("expected a finite number") from error
     if not number.is_finite():
         raise ValueError("expected a finite number")
-    text = format(number.normalize(), "f")
-    return "0" if text in ("-0", "0") else text
+    # Not normalize(): it rounds to 28 digits, so that two numbers would become one.
+    text = format(number, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def _date(text: str) -> str:
