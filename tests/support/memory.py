@@ -27,6 +27,7 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder, EmbeddingContract
 from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.recall.result import EvidenceRow, PartText, SupportPath
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.key import PresentedKey, parse
 from commonlore.domain.trace.request import TraceRequest
@@ -176,3 +177,30 @@ def a_relationship(subject: str, predicate: str, target: str, *, ref: str = "r1"
 def contexts(answer: Mapping[str, Any]) -> list[str]:
     """The contexts of a recall, best first."""
     return [item["context"] for item in answer["results"]]
+
+
+def a_path(*, active: bool, group: str = "sg:a") -> SupportPath:
+    """A granted support path of a relationship of its own."""
+    return SupportPath(new_id(), group, active)
+
+
+def an_evidence_row(**fields: Any) -> EvidenceRow:
+    """A candidate that nothing is wrong with, and that was never claimed."""
+    plain: dict[str, Any] = {
+        "evidence_id": new_id(),
+        "content_sha256": b"\0" * 32,
+        "parts": (PartText(0, "text"),),
+        "part_count": 1,
+        "source": None,
+        "source_type": "manual",
+        "authority": "unknown",
+        "speaker": None,
+        "session": None,
+        "occurred_at": None,
+        "known_from": START,
+        "owner_active": True,
+        "known_in_view": True,
+        "withdrawn": None,
+        "paths": (),
+    }
+    return EvidenceRow(**{**plain, **fields})

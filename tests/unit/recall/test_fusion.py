@@ -1,0 +1,74 @@
+"""Reciprocal rank fusion by its worked numbers, and the spaces taking turns."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from commonlore.domain.recall.fusion import BranchHit, fuse, interleave, rrf_1
+
+
+def an_id(number: int) -> UUID:
+    return UUID(int=number)
+
+
+def hits(*numbers: int) -> list[BranchHit]:
+    return [BranchHit(an_id(number), 0, 1.0) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "score"),
+    [
+        ((1, 1), 0.032787),
+        ((1,), 0.016393),
+        ((2,), 0.016129),
+        ((3,), 0.015873),
+        ((10,), 0.014286),
+        ((5, 5), 0.030769),
+        ((62, 62), 0.016393),
+    ],
+)
+def test_scores_are_those_of_the_page(ranks: tuple[int, ...], score: float) -> None:
+    """Dense-mem 30: the sum of 1 / (60 + rank) over the branches."""
+    branches = [[*(f"other {rank} {place}" for place in range(1, rank)), "it"] for rank in ranks]
+
+    assert score == round(fuse(branches)["it"].score, 6)
+
+
+def test_rank_62_in_both_ties_a_single_first_place_and_the_best_rank_decides() -> None:
+    """2/122 equals 1/61, so the tie goes to the better single rank."""
+    deep = list(range(100, 161))
+    order = rrf_1(hits(1, *deep[1:], 9), hits(*range(200, 261), 9))
+
+    assert fuse([[1]])[1].score == fuse([[*deep, 9], [*deep, 9]])[9].score
+    assert order.index(an_id(1)) < order.index(an_id(9))
+
+
+def test_double_fifth_place_beats_a_single_first() -> None:
+    assert an_id(5) == rrf_1(hits(1, 2, 3, 4, 5), hits(6, 7, 8, 9, 5))[0]
+
+
+def test_ties_go_to_the_lower_id() -> None:
+    """The same score and best rank: id, whichever branch it came from."""
+    assert [an_id(3), an_id(4)] == rrf_1(hits(4), hits(3)) == rrf_1(hits(3), hits(4))
+
+
+def test_best_rank_is_the_least_of_the_branches() -> None:
+    assert 1 == fuse([["a", "b"], ["b", "a"]])["b"].best_rank
+
+
+def test_nothing_found_is_nothing() -> None:
+    assert [] == rrf_1([], [])
+    assert {} == fuse([[], []])
+
+
+def test_spaces_take_turns_and_private_goes_first() -> None:
+    """The worked order of dense-mem 30."""
+    assert ["p1", "t1", "p2", "t2", "p3", "t3"] == list(interleave([["p1", "p2", "p3"], ["t1", "t2", "t3"]]))
+
+
+def test_a_short_space_leaves_its_turns_to_the_others() -> None:
+    assert ["p1", "t1", "n1", "t2", "n2", "n3"] == list(interleave([["p1"], ["t1", "t2"], ["n1", "n2", "n3"]]))
+    assert ["t1", "t2"] == list(interleave([[], ["t1", "t2"]]))
+    assert [] == list(interleave([]))
