@@ -6,7 +6,7 @@ else `insufficient`. It reads no meaning: `contradicted` comes only by delegatio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,8 @@ from commonlore.domain.text.parts import Span
 
 VERIFIER = "grounding-1"
 QUOTE_LIMIT = 999
+# How far around a span is read to see whether a word goes on beyond it.
+_BORDER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,29 @@ def ground(text: CitedText, subject_names: Sequence[str], object_names: Sequence
     The span is the smallest window that holds one mention of each end, the earliest of equal ones, widened to its
     sentences within 999 code points. An end that is the speaker needs no mention.
     """
-    offset, content = (text.span.start, text.content[text.span.start : text.span.end]) if text.span else (0, text.content)
-    subject, target = find_mentions(content, subject_names), find_mentions(content, object_names)
+    subject, target = _mentions(text, subject_names), _mentions(text, object_names)
     speaker_is_subject, speaker_is_object = _is_speaker(text.speaker, subject_names), _is_speaker(text.speaker, object_names)
     window = _nearest(subject, target)
-    if window is None and speaker_is_subject and target:
-        window = Span(target[0].start, target[0].end)
-    if window is None and speaker_is_object and subject:
-        window = Span(subject[0].start, subject[0].end)
+    if (window is None or window.end - window.start > QUOTE_LIMIT) and (speaker_is_subject or speaker_is_object):
+        alone = (target if speaker_is_subject else []) or (subject if speaker_is_object else [])
+        window = Span(alone[0].start, alone[0].end) if alone else window
     if window is None:
         missing = [name for name, found in (("subject", subject or speaker_is_subject), ("object", target or speaker_is_object)) if not found]
         return Grounding("insufficient", f"the text does not name the {' and the '.join(missing) or 'other end apart from its speaker'}")
     if window.end - window.start > QUOTE_LIMIT:
         return Grounding("insufficient", f"the two ends stand more than {QUOTE_LIMIT} code points apart")
-    span = Span(0, len(content)) if text.span else sentence_around(content, window.start, window.end, max_chars=QUOTE_LIMIT)
-    return Grounding("entailed", "both ends stand in the quoted text", Span(span.start + offset, span.end + offset))
+    span = text.span or sentence_around(text.content, window.start, window.end, max_chars=QUOTE_LIMIT)
+    return Grounding("entailed", "both ends stand in the quoted text", span)
+
+
+def _mentions(text: CitedText, names: Sequence[str]) -> list[Mention]:
+    """Mentions in the text; with a span those inside it, by the borders that the whole text gives them."""
+    if text.span is None:
+        return find_mentions(text.content, names)
+    low = max(0, text.span.start - _BORDER)
+    found = find_mentions(text.content[low : text.span.end + _BORDER], names)
+    moved = [Mention(mention.start + low, mention.end + low, mention.name) for mention in found]
+    return [mention for mention in moved if text.span.start <= mention.start and mention.end <= text.span.end]
 
 
 def _is_speaker(speaker: str | None, names: Sequence[str]) -> bool:
@@ -69,15 +79,18 @@ def _is_speaker(speaker: str | None, names: Sequence[str]) -> bool:
 
 
 def _nearest(first: Sequence[Mention], second: Sequence[Mention]) -> Span | None:
-    """The smallest window over one mention of each, which must not be the same words; linear in the mentions."""
-    best: Span | None = None
-    merged = sorted([(mention.start, mention.end, 0) for mention in first] + [(mention.start, mention.end, 1) for mention in second])
-    last: list[tuple[int, int] | None] = [None, None]
-    for start, end, side in merged:
-        other = last[1 - side]
-        if other is not None and other[1] <= start and (best is None or end - other[0] < best.end - best.start):
-            best = Span(other[0], end)
-        previous = last[side]
-        if previous is None or end >= previous[1]:
-            last[side] = (start, end)
-    return best
+    """The smallest window over one mention of each that share no character, the earliest of equal ones."""
+    windows = [*_windows(first, second), *_windows(second, first)]
+    return min(windows, key=lambda window: (window.end - window.start, window.start), default=None)
+
+
+def _windows(before: Sequence[Mention], after: Sequence[Mention]) -> Iterator[Span]:
+    """For each mention the window that reaches back to the nearest of the others that ended before it."""
+    ended = sorted(before, key=lambda mention: mention.end)
+    place, nearest = 0, -1
+    for mention in sorted(after, key=lambda mention: mention.start):
+        while place < len(ended) and ended[place].end <= mention.start:
+            nearest = max(nearest, ended[place].start)
+            place += 1
+        if nearest >= 0:
+            yield Span(nearest, mention.end)
