@@ -97,9 +97,13 @@ def decide(
     proposal. `cited` is by evidence index.
     """
     decision = _Decision({item.statement: item for item in existing}, cited, known_cited, changes, new_id, now)
-    results = [decision.take(item) for item in resolved]
+    taken = [decision.take(item) for item in resolved]
     decision.conclude()
-    return results
+    # A later proposal may have changed what an earlier one made, so the answers come last.
+    return [_result(*item) for item in taken]
+
+
+_Taken = tuple[ResolvedProposal, "Relationship | None", Verdict, str]
 
 
 @dataclass(slots=True)
@@ -112,19 +116,10 @@ class _Decision:
     now: datetime
     documents: dict[UUID, DocumentRow] = field(default_factory=dict)
 
-    def take(self, resolved: ResolvedProposal) -> RelationshipResult:
-        proposal = resolved.prepared.proposal
-        if resolved.refusal is not None or resolved.statement is None:
-            assert resolved.refusal is not None
+    def take(self, resolved: ResolvedProposal) -> _Taken:
+        if resolved.statement is None:
             self._observe(resolved, None)
-            return RelationshipResult(
-                ref=proposal.ref,
-                disposition="not_stored",
-                splits=[],
-                reason=resolved.refusal.reason,
-                message=resolved.refusal.message,
-                remediation=resolved.refusal.remediation,
-            )
+            return resolved, None, "insufficient", ""
         assert resolved.subject and resolved.target and resolved.predicate
         groundings = [(item, self._ground(item, span, resolved)) for item, span in self._citations(resolved)]
         verdict: Verdict = "entailed" if any(found.verdict == "entailed" for _, found in groundings) else "insufficient"
@@ -134,7 +129,7 @@ class _Decision:
         verification_id = self._verify(observation_id, verdict, rationale)
         gained = self._support(relationship, groundings, observation_id, verification_id) if verdict == "entailed" else False
         self._transition(resolved, relationship, verdict, gained, verification_id)
-        return self._result(resolved, relationship, verdict, rationale)
+        return resolved, relationship, verdict, rationale
 
     def _citations(self, resolved: ResolvedProposal) -> list[tuple[Cited, Span | None]]:
         """Each cited text once, in the order of the request; an explicit span takes the place of its whole text."""
@@ -294,26 +289,34 @@ class _Decision:
                 )
         self.changes.documents.extend(self.documents.values())
 
-    def _result(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, rationale: str) -> RelationshipResult:
-        statement = item.statement
-        explained = (
-            {}
-            if verdict == "entailed"
-            else {
-                "reason": "relationship_pending_evidence",
-                "message": rationale,
-                "remediation": "Cite evidence that names both ends, or declare its speaker.",
-            }
-        )
+
+def _result(resolved: ResolvedProposal, item: Relationship | None, verdict: Verdict, rationale: str) -> RelationshipResult:
+    """How the relationship stands at the end of the request."""
+    ref = resolved.prepared.proposal.ref
+    if item is None:
+        refusal = resolved.refusal
+        assert refusal is not None
         return RelationshipResult(
-            ref=resolved.prepared.proposal.ref,
-            disposition="stored",
-            splits=[SplitResult(relationship_id=item.relationship_id, relationship_version=item.version, split_index=0, status=item.status)],
-            subject_entity_id=statement.subject_entity_id,
-            object_entity_id=statement.object_entity_id or msgspec.UNSET,
-            predicate_key=statement.predicate_key,
-            **explained,
+            ref=ref, disposition="not_stored", splits=[], reason=refusal.reason, message=refusal.message, remediation=refusal.remediation
         )
+    explained = (
+        {}
+        if verdict == "entailed"
+        else {
+            "reason": "relationship_pending_evidence",
+            "message": rationale,
+            "remediation": "Cite evidence that names both ends, or declare its speaker.",
+        }
+    )
+    return RelationshipResult(
+        ref=ref,
+        disposition="stored",
+        splits=[SplitResult(relationship_id=item.relationship_id, relationship_version=item.version, split_index=0, status=item.status)],
+        subject_entity_id=item.statement.subject_entity_id,
+        object_entity_id=item.statement.object_entity_id or msgspec.UNSET,
+        predicate_key=item.statement.predicate_key,
+        **explained,
+    )
 
 
 def _new_row(statement: Statement, item: Relationship) -> RelationshipRow:

@@ -24,11 +24,18 @@ from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.ids import new_id
+from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder, EmbeddingContract
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.result import EvidenceRow, PartText, SupportPath
+from commonlore.domain.remember.changes import Changes
+from commonlore.domain.remember.decide import Cited, Relationship, decide
+from commonlore.domain.remember.ground import CitedText
+from commonlore.domain.remember.prepare import Prepared, prepare
 from commonlore.domain.remember.request import RememberRequest
+from commonlore.domain.remember.resolve import NameState, resolve_proposals
+from commonlore.domain.remember.result import RelationshipResult
 from commonlore.domain.tenancy.key import PresentedKey, parse
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.workers.embed_parts import embed_parts
@@ -88,7 +95,9 @@ class Memory:
         pool = make_pool(database.serving_conninfo, size=pool_size, name="test")
         await pool.open()
         try:
-            adapters = Adapters(pool=pool, embedder=ServedHashEmbedder() if embedder is None else embedder, policy=RankingPolicy(), timeout_ms=20_000, clock=clock)
+            adapters = Adapters(
+                pool=pool, embedder=ServedHashEmbedder() if embedder is None else embedder, policy=RankingPolicy(), timeout_ms=20_000, clock=clock
+            )
             yield cls(database, adapters, clock, MemoryOperations(adapters))
         finally:
             await pool.close()
@@ -204,3 +213,70 @@ def an_evidence_row(**fields: Any) -> EvidenceRow:
         "paths": (),
     }
     return EvidenceRow(**{**plain, **fields})
+
+
+def prepared(content: str | Sequence[str], relationships: Sequence[Mapping[str, Any]], **evidence: Any) -> Prepared:
+    """A request of one or more texts and the proposals read in them, prepared with words as tokens."""
+    texts = [content] if isinstance(content, str) else content
+    request = {"evidence": [{"content": text, **evidence} for text in texts], "relationships": list(relationships)}
+    return prepare(msgspec.convert(request, RememberRequest), count_tokens=lambda text: len(text.split()))
+
+
+@dataclass(frozen=True)
+class Decided:
+    results: list[RelationshipResult]
+    changes: Changes
+    evidence_ids: list[UUID]
+    now: datetime
+
+
+@dataclass
+class Ledgered:
+    """The ledger of one author and one space in memory: decides requests, and keeps what they made for the next."""
+
+    names: NameState = field(default_factory=NameState)
+    rows: dict[UUID, Relationship] = field(default_factory=dict)
+    texts: dict[UUID, str] = field(default_factory=dict)
+    clock: SteppingClock = field(default_factory=SteppingClock)
+
+    def decide(self, content: str | Sequence[str], *proposals: Mapping[str, Any], evidence_id: UUID | None = None, **evidence: Any) -> Decided:
+        """One request. `evidence_id` is that of the text, when it is a later sighting."""
+        request = prepared(content, proposals, **evidence)
+        ids = [evidence_id or new_id() for _ in request.evidence]
+        changes, now = Changes(), self.clock()
+        resolved = resolve_proposals(request.relationships, self.names, changes, new_id=new_id)
+        existing = [replace(item, supports=set(item.supports), source_groups=set(item.source_groups)) for item in self.rows.values()]
+        cited = {
+            place: Cited(key, CitedText(item.proposal.content, item.proposal.speaker), str(key), "unknown")
+            for place, (key, item) in enumerate(zip(ids, request.evidence, strict=True))
+        }
+        results = decide(resolved, existing=existing, cited=cited, known_cited={}, changes=changes, new_id=new_id, now=now)
+        self.texts.update({key: item.proposal.content for key, item in zip(ids, request.evidence, strict=True)})
+        self._keep(changes)
+        return Decided(results, changes, ids, now)
+
+    def _keep(self, changes: Changes) -> None:
+        for row in changes.relationships:
+            statement = Statement(
+                row.subject_entity_id, row.predicate_key, row.object_entity_id, row.object_value_id, row.polarity, row.scope_key, row.valid_from
+            )
+            self.rows[row.relationship_id] = Relationship(
+                row.relationship_id,
+                statement,
+                row.status,
+                row.version,
+                row.valid_to,
+                None,
+                known_to=row.known_to,
+                current_cardinality=row.current_cardinality,
+            )
+        for change in changes.changed:
+            item = self.rows[change.relationship_id]
+            self.rows[change.relationship_id] = replace(
+                item, status=change.status, version=change.version, valid_to=change.valid_to, known_to=change.known_to
+            )
+        for support in changes.supports:
+            self.rows[support.relationship_id].supports.add((support.evidence_id, support.span_start, support.span_end))
+            self.rows[support.relationship_id].source_groups.add(support.source_group_key)
+        for document in changes.documents:
+            self.rows[document.relationship_id].document_text = document.document_text
