@@ -88,6 +88,10 @@ class _Resolver:
         found, policy = predicate.resolve(prepared.predicate_key, self.state.predicates)
         if (refusal := _refuse_predicate(prepared, found, policy)) is not None:
             return ResolvedProposal(prepared, None, found, None, None, refusal)
+        for end, key, side in ((proposal.subject, prepared.subject_key, "subject"), (proposal.object.entity, prepared.object_key, "object")):
+            # Both ends before either is made, so that a refused proposal leaves no entity behind.
+            if end is not None and isinstance(refused := self._find(end, key, f"{proposal.ref}#{side}"), Refusal):
+                return ResolvedProposal(prepared, None, found, None, None, refused)
         subject = self._entity(proposal.subject, prepared.subject_key, f"{proposal.ref}#subject")
         if isinstance(subject, Refusal):
             return ResolvedProposal(prepared, None, found, None, None, subject)
@@ -114,15 +118,22 @@ class _Resolver:
         return ResolvedProposal(prepared, statement, found, subject, target)
 
     def _entity(self, proposal: EntityProposal, key: str | None, mention_ref: str) -> End | Refusal:
+        found = self._find(proposal, key, mention_ref)
+        if isinstance(found, Refusal):
+            return found
+        if found is not None:
+            return self._reuse(found, proposal, mention_ref)
+        assert key is not None and proposal.name is not None
+        return self._create(proposal.name, proposal.entity_kind, key, mention_ref)
+
+    def _find(self, proposal: EntityProposal, key: str | None, mention_ref: str) -> KnownEntity | Refusal | None:
+        """The entity that an end means, or None where it must be made."""
         if proposal.known_entity_id is not None:
-            known = self.state.by_id.get(proposal.known_entity_id)
-            if known is None:
-                return Refusal(
-                    "entity_not_found",
-                    "known_entity_id names no entity of this space",
-                    "Use an entity_id from an answer of the same space, or a name.",
-                )
-            return self._reuse(known, proposal, mention_ref)
+            return self.state.by_id.get(proposal.known_entity_id) or Refusal(
+                "entity_not_found",
+                "known_entity_id names no entity of this space",
+                "Use an entity_id from an answer of the same space, or a name.",
+            )
         assert key is not None and proposal.name is not None
         resolution = entity.resolve(proposal.entity_kind, self.state.by_key.get(key, []))
         if resolution.action == "ambiguous":
@@ -130,9 +141,7 @@ class _Resolver:
             return Refusal(
                 "identity_needs_review", "several entities carry this name", "Name the one you mean with known_entity_id, or state its entity_kind."
             )
-        if resolution.entity is not None:
-            return self._reuse(self.state.by_id[resolution.entity.entity_id], proposal, mention_ref)
-        return self._create(proposal.name, proposal.entity_kind, key, mention_ref)
+        return self.state.by_id[resolution.entity.entity_id] if resolution.entity is not None else None
 
     def _reuse(self, known: KnownEntity, proposal: EntityProposal, mention_ref: str) -> End:
         name = proposal.name or known.entity.canonical_name
