@@ -54,6 +54,9 @@ class ValueProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise invalid(
                 f"{pointer}/value", f"expected a JSON {self.type if self.type in ('number', 'boolean') else 'string'} for the type {self.type}"
             )
+        for name in ("value", "display", "unit"):
+            if isinstance(text := getattr(self, name), str):
+                require_visible(f"{pointer}/{name}", text)
 
 
 class ObjectProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,6 +138,8 @@ class RelationshipProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise invalid(where, f"expected 0 <= start < end <= {len(content)}, at most 999 code points apart")
             if span.quote is not None and span.quote != content[span.start : span.end]:
                 raise invalid(f"{where}/quote", "expected exactly the text between start and end")
+        if self.scope is not None:
+            require_visible(f"{pointer}/scope", self.scope)
         start, end = read_instant(f"{pointer}/valid_from", self.valid_from), read_instant(f"{pointer}/valid_to", self.valid_to)
         if start is not None and end is not None and end < start:
             raise invalid(f"{pointer}/valid_to", "expected a time not before valid_from")
@@ -198,6 +203,7 @@ class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         for index, item in enumerate(self.evidence):
             item.validate(f"/evidence/{index}")
+        _require_one_revision(self.evidence)
         refs: dict[str, int] = {}
         for index, proposal in enumerate(self.relationships):
             proposal.validate(f"/relationships/{index}", self.evidence)
@@ -206,6 +212,13 @@ class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             refs[proposal.ref] = index
         if self.idempotency_key is not None and unicodedata.normalize("NFC", self.idempotency_key).strip() == "":
             raise invalid("/idempotency_key", "expected at least one visible character")
+
+
+def _require_one_revision(evidence: list[EvidenceProposal]) -> None:
+    revisions: dict[str, str | None] = {}
+    for index, item in enumerate(evidence):
+        if item.source_key is not None and revisions.setdefault(item.source_key, item.source_revision) != item.source_revision:
+            raise invalid(f"/evidence/{index}/source_revision", "expected the revision that the other texts of this source_key state")
 
 
 def _require_index(pointer: str, index: int, evidence: list[EvidenceProposal]) -> None:
