@@ -75,7 +75,13 @@ def test_a_key_comes_before_an_alias_and_aliases_go_by_key() -> None:
 def test_anything_else_is_open_vocabulary() -> None:
     found, policy = resolve("admires", {})
 
-    assert ("admires", "open_vocabulary_v1", "many", "state", ()) == (found.key, policy, found.current_cardinality, found.relationship_kind, found.object_kinds)
+    assert ("admires", "open_vocabulary_v1", "many", "state", ()) == (
+        found.key,
+        policy,
+        found.current_cardinality,
+        found.relationship_kind,
+        found.object_kinds,
+    )
     assert "primary database" == SEEDS["primary_database"].wording
 
 

@@ -48,7 +48,9 @@ def test_no_relationships_wanted_none_searched() -> None:
 def test_an_empty_space_is_not_searched() -> None:
     nothing = SpaceStatistics(LexicalStatistics(), LexicalStatistics(), "current", 1, "current", "contract")
 
-    assert (SHARED,) == tuple(item.space for item in make_plan(parse_intent(a_request()), [(PRIVATE, nothing), (SHARED, a_space())], RankingPolicy()).spaces)
+    assert (SHARED,) == tuple(
+        item.space for item in make_plan(parse_intent(a_request()), [(PRIVATE, nothing), (SHARED, a_space())], RankingPolicy()).spaces
+    )
 
 
 def test_limits_do_not_change_the_plan() -> None:

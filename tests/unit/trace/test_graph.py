@@ -8,7 +8,6 @@ import pytest
 
 from commonlore.domain.trace.graph import Edge, Node, Walk, relevance, relevant
 
-
 _NAMES = {1: "zinnia", 2: "quartz"}
 
 
