@@ -164,9 +164,10 @@ def _parameter(name: str, kind: str, then: str | None, population: Population, i
         "timestamptz": lambda: _NOW,
         "halfvec": lambda: _VECTOR,
         "vector": lambda: _VECTOR,
+        "halfvec[]": lambda: [_VECTOR] * len(every),
     }
     if kind in by_kind:
         return by_kind[kind]()
     if kind in ("int", "integer", "bigint", "smallint"):
-        return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count", "page")) else 1
+        return 1000 if any(word in name for word in ("limit", "depth", "timeout", "budget", "count", "page", "batch")) else 1
     return [sample_value(kind.removesuffix("[]"))] * len(every) if kind.endswith("[]") else sample_value(kind)

@@ -25,9 +25,9 @@ EXEMPT: Mapping[tuple[str, str], str] = {
     ("worker", "list_spaces"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
 }
 
-# Conditions that are put into statements in place of `{name}`; they are no statements themselves.
-FRAGMENTS: Mapping[str, tuple[str, str]] = {"eligible": ("hydrate", "relationship_eligible")}
-
+# `{gate}` stands for the statement whose name ends in `_gate`; such a fragment is no statement itself.
+_PLACE = re.compile(r"\{(?P<word>[a-z]+)\}")
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)  # may name a place without being one
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
 _INSERT = re.compile(r"insert into\s+(?:commonlore\.)?(?P<table>\w+)[^(]*\((?P<columns>[^)]*)\)", re.IGNORECASE)
 _CONDITIONS = ("Index Cond", "Recheck Cond", "Filter", "TID Cond")
@@ -36,16 +36,26 @@ _MARKED_LINE = re.compile(r"^[ \t]*(?:(?P<word>and|where|on)\b)?.*-- tenant[ \t]
 
 
 def named_statements() -> Iterator[tuple[str, str, str]]:
-    """Every (subject, name, statement) below db/queries as it is run, in order; the catalogue's own reading is left out."""
-    fragments = {f"{{{word}}}": statements(subject)[name] for word, (subject, name) in FRAGMENTS.items() if name in statements(subject)}
-    for subject in subjects():
-        if subject != "isolation":
-            for name, statement in statements(subject).items():
-                if (subject, name) not in FRAGMENTS.values():
-                    text: str = statement
-                    for word, fragment in fragments.items():
-                        text = text.replace(word, fragment)
-                    yield subject, name, text
+    """Every (subject, name, statement) below db/queries, in order; the catalogue's own reading is left out.
+
+    A statement with places for fragments comes twice: with them, and with `true` instead, since a caller may leave one out.
+    """
+    read = {(subject, name): _COMMENT.sub("", text) for subject in subjects() if subject != "isolation" for name, text in statements(subject).items()}
+    words = {match["word"] for text in read.values() for match in _PLACE.finditer(text)}
+    fragments = {word: text for word in words for (_, name), text in read.items() if name.endswith(f"_{word}")}
+    for (subject, name), text in read.items():
+        if any(name.endswith(f"_{word}") for word in words):
+            continue
+        yield subject, name, _filled(text, fragments)
+        if _PLACE.search(text):
+            yield subject, f"{name} without fragments", _filled(text, dict.fromkeys(fragments, "true"))
+
+
+def _filled(text: str, fragments: Mapping[str, str]) -> str:
+    """`text` with every place filled; a fragment may have places of its own, two levels deep."""
+    for _ in range(3):
+        text = _PLACE.sub(lambda match: fragments.get(match["word"], match[0]), text)
+    return text
 
 
 def without_predicates(statement: str) -> str:

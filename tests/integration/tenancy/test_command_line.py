@@ -198,9 +198,10 @@ def test_an_unreachable_database_says_so_without_its_password(run: Run, monkeypa
     assert "marker-secret" not in out + err
 
 
-def test_every_subcommand_has_json_and_the_help_of_its_entry(run: Run) -> None:
+def test_every_subcommand_that_answers_has_json(run: Run) -> None:
+    """`worker` runs until it is stopped and has nothing to answer."""
     context = cli.make_context("commonlore", ["team"], resilient_parsing=True)
-    for name in SUBCOMMANDS:
+    for name in SUBCOMMANDS.keys() - {"worker"}:
         command = cli.get_command(context, name)
         assert command is not None
         for leaf in getattr(command, "commands", {"": command}).values():
