@@ -23,6 +23,7 @@ from commonlore.domain.errors import CommonloreError, OperatorError
 _LOW_DISK = 1024**3
 _NO_DISK = 200 * 1024**2
 _PORT_ADVICE = "Choose another port with COMMONLORE_PORT or `commonlore up --port`."
+_LIVE = '"status":"live"'
 _SECRET = ("database_url", "serving_url", "worker_url")
 
 
@@ -252,7 +253,7 @@ def _port(settings: Settings) -> Iterator[Finding]:
     try:
         with httpx.Client(trust_env=False, timeout=5) as client:
             live = client.get(f"{url}/v1/health/live")
-            ready = client.get(f"{url}/v1/health/ready") if live.status_code == 200 else None
+            ready = client.get(f"{url}/v1/health/ready") if _LIVE in live.text else None
     except httpx.ConnectError:
         yield Finding("service", "ok", f"nothing listens on {where}; `commonlore up` would")
     except httpx.HTTPError as error:
@@ -262,7 +263,7 @@ def _port(settings: Settings) -> Iterator[Finding]:
 
 
 def _service(where: str, live: str, ready: int) -> Finding:
-    if '"status":"live"' not in live:
+    if _LIVE not in live:
         return Finding("service", "fail", f"{where} is taken by another program", _PORT_ADVICE)
     if ready != 200:
         return Finding(
