@@ -91,6 +91,8 @@ class LedgerSession:
             now=submission.now,
         )
         if await cursor.fetchone() is not None:
+            if not submission.space.has_content:
+                await self._transaction.execute(_SQL["mark_content"], space_id=submission.space.space_id, now=submission.now)
             return None
         assert submission.idempotency_key is not None
         # A key that was used in another space, or before a fence, shows no row here: another request all the same.

@@ -75,7 +75,7 @@ class PostgresRecallSnapshot:
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         async with self._transaction.connection.pipeline():
             cursors = []
-            for space in self.actor.spaces:
+            for space in self.actor.spaces_to_read:
                 await self._transaction.enter(space.space_id)
                 cursors.append((space, await self._transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))))
             await self._transaction.connection.execute("savepoint branches")

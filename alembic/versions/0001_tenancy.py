@@ -100,6 +100,8 @@ create table commonlore.space (
     space_epoch bigint not null,
     lifecycle_state text not null default 'active' check (lifecycle_state in ('active', 'sealed', 'retired')),
     known_from timestamptz not null,
+    -- When something was first written here; a recall leaves out a space that never held anything.
+    content_from timestamptz,
     primary key (team_id, space_id),
     unique (team_id, space_epoch),
     foreign key (team_id, owner_profile_id) references commonlore.profile (team_id, profile_id),

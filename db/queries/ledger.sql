@@ -24,6 +24,13 @@ where s.submission_id = %(submission_id)s::uuid
   and s.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
+-- name: mark_content
+-- Notes the first write into a space; later ones change nothing and lock nothing.
+update commonlore.space s set content_from = %(now)s::timestamptz
+where s.space_id = %(space_id)s::uuid and s.content_from is null
+  and s.team_id = %(team_id)s::uuid -- tenant
+;
+
 -- name: find_sources
 -- The author's sources among the keys, with the token of their current revision.
 select s.source_key, s.source_id, r.revision_id, r.revision_token

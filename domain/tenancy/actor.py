@@ -18,11 +18,15 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A place where rows live. Its id and epoch never leave the service; `public_kind` does."""
+    """A place where rows live. Its id and epoch never leave the service; `public_kind` does.
+
+    `has_content` is false as long as nothing was ever written here.
+    """
 
     space_id: UUID
     kind: SpaceKind
     name: str | None = None
+    has_content: bool = True
 
     @property
     def public_kind(self) -> PublicSpaceKind:
@@ -44,6 +48,11 @@ class Actor:
     scopes: frozenset[Scope]
     spaces: tuple[Space, ...]
     unclaimed_evidence: UnclaimedEvidence = "eligible"
+
+    @property
+    def spaces_to_read(self) -> tuple[Space, ...]:
+        """The spaces that a recall asks: the team's shared one, whose state it reports, and every other that holds anything."""
+        return tuple(space for space in self.spaces if space.has_content or (space.kind == "team_shared" and space.name is None))
 
     def require(self, scope: Scope) -> None:
         """
