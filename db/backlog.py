@@ -119,7 +119,7 @@ async def sweep(pool: Pool) -> SweepResult:
     spaces = enqueued = folded = 0
     with stating():
         async with pool.connection() as connection:
-            teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_spaces"])).fetchall()]
+            teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
     for team_id in teams:
         async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()

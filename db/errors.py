@@ -24,6 +24,8 @@ def stated(error: psycopg.Error) -> CommonloreError:
     state = error.sqlstate or ""
     if state in ("57014", "55P03"):
         return DeadlineExceeded("request_timeout", "the database took longer than the request may") if state == "57014" else _busy()
+    if state[:2] == "28":
+        return Fault("internal_failure", "the database refuses this service's role or password; see `commonlore doctor`", details={"sqlstate": state})
     if state[:2] in ("08", "53", "57") or isinstance(error, (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed, psycopg.InterfaceError)):
         return _unreachable()
     if isinstance(error, psycopg.OperationalError) and not state:

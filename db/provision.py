@@ -19,7 +19,8 @@ from psycopg import sql
 from commonlore.domain.errors import OperatorError
 
 ROLES = ("commonlore_migrator", "commonlore_app", "commonlore_worker")
-_LOCK = 0x636F6D6D6F6E6C6F  # "commonlo"; one provisioning of a server at a time
+_LOCK = 0x636F6D6D6F6E6C6F  # "commonlo"; one provisioning of a database at a time
+_TRIES = 5
 
 
 def role_passwords(home: Path) -> dict[str, str]:
@@ -52,10 +53,22 @@ def provision(admin_conninfo: str, passwords: Mapping[str, str]) -> None:
         if connection.info.server_version < 160000:
             raise OperatorError("database_too_old", f"the server is PostgreSQL {connection.info.server_version // 10000}; 16 or newer is needed")
         connection.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
-        with connection.transaction():
-            _roles(connection, passwords)
-            _schemas(connection)
-        _search_path(connection)
+        _settle(connection, passwords)
+
+
+def _settle(connection: psycopg.Connection, passwords: Mapping[str, str]) -> None:
+    """Roles belong to the server and the advisory lock to one database: two databases provisioned at once may meet on a role."""
+    for attempt in range(1, _TRIES + 1):
+        try:
+            with connection.transaction():
+                _roles(connection, passwords)
+                _schemas(connection)
+            _search_path(connection)
+        except (psycopg.errors.InternalError_, psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject):
+            if attempt == _TRIES:
+                raise
+        else:
+            return
 
 
 def _roles(connection: psycopg.Connection, passwords: Mapping[str, str]) -> None:

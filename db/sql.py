@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import LiteralString, cast
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
-_TENANT_LINE = re.compile(r"^.*-- tenant\s*$", re.MULTILINE)
 
 
 @cache
@@ -38,8 +37,3 @@ def statements(subject: str) -> dict[str, LiteralString]:
 def subjects() -> list[str]:
     """Every subject that has a file, sorted."""
     return sorted(path.name.removesuffix(".sql") for path in files("commonlore.db").joinpath("queries").iterdir() if path.name.endswith(".sql"))
-
-
-def without_tenant_predicates(statement: str) -> str:
-    """The statement with every line marked `-- tenant` replaced by a true condition."""
-    return _TENANT_LINE.sub(lambda match: "and true" if match[0].lstrip().startswith("and") else "true", statement)

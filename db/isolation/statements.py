@@ -22,7 +22,7 @@ from commonlore.db.sql import statements, subjects
 # Statements that may reach beyond one team or space, by subject and name, and why that is right.
 EXEMPT: Mapping[tuple[str, str], str] = {
     ("tenancy", "list_teams"): "the owner lists the teams through the policy list_teams; the serving role sees its own team only",
-    ("worker", "list_spaces"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
+    ("worker", "list_teams"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
 }
 
 # `{gate}` stands for the statement whose name ends in `_gate`; such a fragment is no statement itself.

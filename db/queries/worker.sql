@@ -1,7 +1,7 @@
 -- Jobs: what still waits for a vector, and the folding of statistics. Each runs with the team set and one space open.
 
--- name: list_spaces
--- Every team with its active spaces, for the sweep. The policy `list_teams` shows all teams; spaces are read team by team.
+-- name: list_teams
+-- Every active team, for the sweep, by id. The policy of the same name shows all of them to a worker; spaces are read team by team.
 select t.team_id from commonlore.team t where t.retired_at is null order by t.team_id;
 
 -- name: spaces_of_team
