@@ -150,6 +150,8 @@ class LedgerSession:
         generations = await self._generations()
         common = {"now": submission.now, "submission_id": submission.submission_id, "profile_id": self.actor.profile_id}
         touched = [item.relationship_id for item in changes.changed]
+        # A new row may give way in the same call, or speak for a text that had lost its claims.
+        settled = [*touched, *(item.relationship_id for item in changes.relationships)]
         async with self._transaction.connection.pipeline():
             for name in ("entities", "resolutions", "values", "predicates"):
                 await self._rows(name, getattr(changes, name), common)
@@ -159,8 +161,9 @@ class LedgerSession:
                 await self._rows(name, getattr(changes, name), common)
             if touched:
                 await self._transaction.execute(_ROWS["recount"], relationship_ids=touched)
-                await self._transaction.execute(_ROWS["release_supported"], relationship_ids=touched)
-                await self._transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=touched, now=submission.now)
+            if settled:
+                await self._transaction.execute(_ROWS["release_supported"], relationship_ids=settled)
+                await self._transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=settled, now=submission.now)
             for generation in generations:
                 await self._documents(generation, changes.documents, vectors)
         return any(row.document_text not in vectors for row in changes.documents)

@@ -59,7 +59,7 @@ select e.evidence_id, e.content_sha256, e.part_count, e.source, e.source_type, e
         join commonlore.profile q on q.team_id = r.team_id and q.profile_id = r.owner_profile_id
         where s.evidence_id = e.evidence_id and coalesce(s.known_from <= %(known_at)s::timestamptz, true)
           and (select d.decision from commonlore.support_decision_event d
-               where d.support_id = s.support_id and coalesce(d.known_from <= %(event_time)s::timestamptz, true)
+               where d.support_id = s.support_id and coalesce(d.known_from <= %(known_at)s::timestamptz, true)
                  and d.team_id = %(team_id)s::uuid -- tenant
                  and d.space_epoch = %(space_epoch)s::bigint -- tenant
                order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')

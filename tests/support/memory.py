@@ -17,6 +17,8 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import psycopg
+from psycopg.conninfo import make_conninfo
 
 from commonlore.api.service import MemoryOperations
 from commonlore.db import tenancy
@@ -154,6 +156,37 @@ class Memory:
         decoded = msgspec.convert({"relationship_id": relationship_id, **request}, TraceRequest)
         return await self.operations.trace_memory(holder.key, decoded, correlation_id="test")
 
+    async def remember_all(self, holder: Holder, texts: Sequence[str], **fields: Any) -> list[str]:
+        """Texts without relationships, twenty a call; their evidence ids in order."""
+        ids: list[str] = []
+        for place in range(0, len(texts), 20):
+            answer = await self.remember(holder, evidence=[{"content": text} for text in texts[place : place + 20]], **fields)
+            ids += [item["evidence_id"] for item in answer["evidence"]]
+        return ids
+
+    async def relate(self, holder: Holder, text: str, subject: str, predicate: str, target: str, **fields: Any) -> str:
+        """One text with one relationship that it carries; the relationship's id."""
+        request = {name: fields.pop(name) for name in ("target_space", "speaker") if name in fields}
+        answer = await self.remember(holder, content=text, relationships=[a_relationship(subject, predicate, target, **fields)], **request)
+        return str(answer["relationship_results"][0]["splits"][0]["relationship_id"])
+
+    def sql(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """One statement as the superuser, committed; its rows, if it returns any."""
+        with psycopg.connect(self.database.admin_conninfo, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    @asynccontextmanager
+    async def under(self, options: str) -> AsyncIterator[Memory]:
+        """The same memory over connections with server options, such as `-c enable_seqscan=off`."""
+        pool = make_pool(make_conninfo(self.database.serving_conninfo, options=options), size=2, name="test")
+        await pool.open()
+        try:
+            adapters = replace(self.adapters, pool=pool)
+            yield replace(self, adapters=adapters, operations=MemoryOperations(adapters))
+        finally:
+            await pool.close()
+
     async def run_embedding(self, holder: Holder) -> int:
         """Run the job of every space of the holder's team, as the worker role; returns the vectors made."""
         pool = make_pool(self.database.worker_conninfo, size=2, name="test-worker")
@@ -280,3 +313,8 @@ class Ledgered:
             self.rows[support.relationship_id].source_groups.add(support.source_group_key)
         for document in changes.documents:
             self.rows[document.relationship_id].document_text = document.document_text
+
+
+def shown(answer: Mapping[str, Any]) -> bytes:
+    """An answer as bytes, without the id that every call has of its own."""
+    return msgspec.json.encode({name: part for name, part in answer.items() if name != "recall_id"}, order="sorted")
