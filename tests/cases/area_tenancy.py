@@ -1,0 +1,263 @@
+"""tenancy_db and tenancy_app: no team and no member sees what is another's."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+
+from commonlore.domain.ports import Vectors
+from tests.cases.adapter import World, case, in_team, refusal, split_of
+from tests.support.embedders import HashEmbedder
+from tests.support.memory import a_relationship
+
+ZEBRA = "zebra-quartz-771 launch code"
+
+
+@case("B001-a")
+def one_connection_serves_two_teams(world: World) -> None:
+    with world.own(pool_size=1) as own:
+        own.actor("A").ingest(ZEBRA)
+        seen = {team: own.actor(team).contexts("zebra-quartz-771") for team in ("A", "B")}
+        with own.admin() as admin:
+            connections = admin.execute("select count(*) from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()").fetchone()
+
+    assert ({"A": [ZEBRA], "B": []}, (1,)) == (seen, connections)
+
+
+class SlowEmbedder(HashEmbedder):
+    """A query takes a second."""
+
+    async def embed_query(self, text: str) -> Vectors:
+        import asyncio
+
+        await asyncio.sleep(1)
+        return await super().embed_query(text)
+
+
+@case("B001-c")
+def a_client_that_leaves_leaves_nothing_behind(world: World) -> None:
+    with world.own(SlowEmbedder(), pool_size=1) as own:
+        ann = own.actor("A")
+        ann.ingest(ZEBRA)
+        body = b'{"query":"zebra-quartz-771"}'
+        head = f"POST /v1/recall_memory HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {ann.holder.text}\r\n"
+        head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", own.service.port)) as connection:
+            connection.sendall(head.encode() + body)
+            time.sleep(0.3)
+        seen = own.actor("B").contexts("zebra-quartz-771")
+        with own.admin() as admin:
+            states = admin.execute("select state, xact_start from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()").fetchall()
+
+    assert ([], [("idle", None)]) == (seen, states)
+
+
+@case("B002-b")
+def an_odd_team_reads_and_writes_nothing(world: World) -> None:
+    ann = world.actor("A")
+    ann.ingest(ZEBRA, relationships=[a_relationship("zebra", "has", "code")])
+    tables = world.tenant_tables()
+    insert = (
+        "insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length) "
+        "select %s, coalesce(nullif(current_setting('commonlore.space_epoch', true), ''), '1')::bigint, gen_random_uuid(), 1, 1"
+    )
+    seen, written = [], []
+    with world.app() as app:
+        for value in world.given["tenant_values"]:
+            for table in tables:
+                try:
+                    with app.transaction():
+                        in_team(app, value)
+                        app.execute("select set_config('commonlore.space_epoch', '1', true)")
+                        row = app.execute(f"select count(*) from {table}").fetchone()
+                        seen.append((value, table, row[0] if row else None))
+                except psycopg.errors.InvalidTextRepresentation:
+                    pass  # a value that is no team is an error before any row is looked at
+            try:
+                with app.transaction():
+                    in_team(app, value)
+                    app.execute(insert, (ann.holder.team_id,))
+                    written.append(value)
+            except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidTextRepresentation):
+                pass
+
+    assert len(tables) > 20
+    assert [] == [item for item in seen if item[2] != 0]
+    assert [] == written
+
+
+@case("B003-a")
+def a_setting_ends_with_its_transaction(world: World) -> None:
+    ann = world.actor("A")
+    ann.ingest(ZEBRA)
+    with world.app() as app:
+        with app.transaction():
+            in_team(app, ann.holder.team_id)
+            inside = app.execute("select count(*) > 0 from commonlore.credential").fetchone()
+        after = {table: app.execute(f"select count(*) from {table}").fetchone() for table in world.tenant_tables()}
+
+    assert (True,) == inside
+    assert {(0,)} == set(after.values())
+
+
+@case("B009-a")
+def two_teams_use_the_same_keys_and_names(world: World) -> None:
+    def make(team: str) -> tuple[str, str]:
+        proposal = a_relationship("Acme", "ships", "Orion", kinds=("organization", "project"))
+        made = world.actor(team).ingest("Acme ships Orion.", source_key="doc-1", source_revision="r1", relationships=[proposal])
+        return made["evidence"][0]["evidence_id"], made["relationship_results"][0]["subject_entity_id"]
+
+    first, second = make("A"), make("B")
+    world.actor("A").ingest("Acme closed.")
+
+    assert first[0] != second[0]
+    assert first[1] != second[1]
+    assert ["Acme ships Orion."] == world.actor("B").contexts("Acme")
+
+
+@case("B011-a")
+def views_read_as_their_caller(world: World) -> None:
+    with world.admin() as admin:
+        views = admin.execute(
+            "select c.relname, coalesce(c.reloptions, '{}') from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+            "where c.relkind in ('v', 'm') and n.nspname in ('commonlore')"
+        ).fetchall()
+
+    assert [] == [name for name, options in views if "security_invoker=true" not in options]
+
+
+@case("B013-a")
+def definer_functions_are_pinned_and_closed(world: World) -> None:
+    with world.admin() as admin:
+        functions = admin.execute(
+            "select p.oid::regprocedure::text, coalesce(p.proconfig, '{}'), has_function_privilege('public', p.oid, 'execute') "
+            "from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.prosecdef and n.nspname in ('commonlore', 'procrastinate')"
+        ).fetchall()
+
+    assert functions  # the serving role enqueues through one
+    assert [] == [name for name, config, public in functions if public or not any(item.startswith("search_path=") for item in config)]
+
+
+@case("B017-a")
+def a_filter_by_metadata_is_an_unknown_field(world: World) -> None:
+    answer = world.actor().post("/v1/recall_memory", world.given["http"]["body"])
+
+    assert (422, "invalid_input") == refusal(answer)[:2]
+    assert "ssn" not in answer.text
+
+
+@case("B019-a")
+def a_private_text_is_its_owners(world: World) -> None:
+    first, second = world.actor("A", "P1"), world.actor("A", "P2")
+    first.ingest("salary is 1", private=True)
+    second.ingest("salary is 2", private=True)
+
+    answer = first.recall("salary")
+
+    assert [("salary is 1", "private")] == [(item["context"], item["space_kind"]) for item in answer["results"]]
+    assert "salary is 2" not in str(answer)
+
+
+@case("B022-a")
+def headers_do_not_choose_the_team(world: World) -> None:
+    ann, ben = world.actor("A"), world.actor("B")
+    ann.ingest("warm query of A")
+    before = ann.contexts("warm query of A")
+    team = str(ann.holder.team_id)
+    headers = {"x-team-id": team, "x-organization-id": team, "x-tenant": team}
+
+    named = ben.post("/v1/recall_memory", {"query": "warm query of A", "team_id": team}, **headers)
+    plain = ben.post("/v1/recall_memory", {"query": "warm query of A"}, **headers)
+
+    assert (422, "invalid_input") == refusal(named)[:2]
+    assert [] == plain.json()["results"]
+    assert before == ann.contexts("warm query of A") == ["warm query of A"]
+
+
+@case("B024-a")
+def an_identical_recall_of_another_member_is_its_own(world: World) -> None:
+    world.actor("A", "P1").ingest("the private plan of X", private=True)
+
+    seen = {member: world.actor("A", member).contexts("private plan") for member in ("P1", "P2")}
+
+    assert {"P1": ["the private plan of X"], "P2": []} == seen
+
+
+def _foreign_relationship(world: World) -> str:
+    made = world.actor("A").ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")])
+    return str(split_of(made)["relationship_id"])
+
+
+@case("B030-a")
+def a_foreign_id_is_like_no_id(world: World) -> None:
+    """trace_memory is what exists of the case's list; the others answer as routes and tools that are not there."""
+    foreign, ben = _foreign_relationship(world), world.actor("B")
+
+    def ask(relationship_id: str) -> list[Any]:
+        same = {"x-correlation-id": "same"}
+        traced = ben.post("/v1/trace_memory", {"relationship_id": relationship_id}, **same)
+        routes = [ben.http.request(method, f"/v1/admin/relationships/{relationship_id}", headers=same) for method in ("GET", "PATCH", "DELETE")]
+        called = ben.mcp("trace_memory", {"relationship_id": relationship_id})["structuredContent"]
+        called.pop("correlation_id")
+        shown = [
+            (answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in ("date", "server")}) for answer in (traced, *routes)
+        ]
+        return [*shown, called]
+
+    assert ask(foreign) == ask(str(uuid4()))
+    assert 404 == ask(foreign)[0][0]
+
+
+@case("B030-c")
+def a_foreign_entity_is_like_no_entity(world: World) -> None:
+    made = world.actor("A").ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")])
+    ben = world.actor("B")
+    ben.ingest("Nora works on Vega.", relationships=[a_relationship("Nora", "works_on", "Vega")])
+
+    def ask(entity_id: str) -> dict[str, Any]:
+        answer = ben.recall("who works", limit=1, expand_from_entity_ids=[entity_id])
+        answer.pop("recall_id")
+        return answer
+
+    assert ask(made["relationship_results"][0]["subject_entity_id"]) == ask(str(uuid4()))
+
+
+@case("B032-a")
+def a_member_with_a_wild_name_is_one_member(world: World) -> None:
+    names = [*world.given["actor_scope"], "team-x", "e1/x"]
+    for name in names:
+        world.actor("A", name).ingest(f"diary number {names.index(name)}", private=True)
+
+    seen = {name: world.actor("A", name).contexts("diary number") for name in names}
+
+    assert {name: [f"diary number {names.index(name)}"] for name in names} == seen
+
+
+@case("B033-b")
+def no_debug_output_is_reachable(world: World) -> None:
+    ben = world.actor("B")
+    world.actor("A").ingest(ZEBRA)
+
+    answers = [ben.get(path) for path in ("/metrics", "/v1/metrics", "/debug", "/v1/explain", "/v1/admin/explain", "/schema", "/docs")]
+
+    assert {404} == {answer.status_code for answer in answers}
+
+
+@case("B034-a")
+def no_caller_chooses_an_id(world: World) -> None:
+    ann, ben = world.actor("A"), world.actor("B")
+    key = ann.ingest(ZEBRA)["evidence"][0]["evidence_id"]
+
+    def ask(evidence_id: str) -> tuple[int, Any]:
+        answer = ben.post("/v1/remember", {"evidence": [{"content": "mine", "evidence_id": evidence_id}]}, **{"x-correlation-id": "same"})
+        return answer.status_code, answer.json()
+
+    assert ask(key) == ask(str(uuid4()))
+    assert 422 == ask(key)[0]
+    assert [ZEBRA] == ann.contexts("zebra")
+
+

@@ -1,0 +1,184 @@
+"""time: instants are exact or refused, and nothing asks the database's clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.cases.adapter import Actor, World, case, refusal, split_of
+from tests.support.memory import a_relationship
+
+
+def _refused_times(ann: Actor, value: str) -> list[tuple[int, str, str]]:
+    """The refusals of one value in every field that takes an instant."""
+    proposal = a_relationship("Mark", "works_on", "Orion")
+    text = "Mark works on Orion."
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("remember", {"evidence": [{"content": text, "occurred_at": value}]}),
+        ("remember", {"evidence": [{"content": text}], "relationships": [{**proposal, "valid_from": value}]}),
+        ("remember", {"evidence": [{"content": text}], "relationships": [{**proposal, "valid_to": value}]}),
+        ("recall_memory", {"query": "x", "valid_at": value}),
+        ("recall_memory", {"query": "x", "known_at": value}),
+    ]
+    return [refusal(ann.post(f"/v1/{tool}", body)) for tool, body in bodies]
+
+
+ALL_REFUSED = [
+    (422, "invalid_input", "/evidence/0/occurred_at"),
+    (422, "invalid_input", "/relationships/0/valid_from"),
+    (422, "invalid_input", "/relationships/0/valid_to"),
+    (422, "invalid_input", "/valid_at"),
+    (422, "invalid_input", "/known_at"),
+]
+
+
+@contextmanager
+def _zone(name: str) -> Iterator[None]:
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = name
+    time.tzset()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
+        time.tzset()
+
+
+@case("B084-a")
+def a_time_without_an_offset_is_refused_in_every_zone(world: World) -> None:
+    ann = world.actor()
+    for zone in ("UTC", "Asia/Tokyo", "America/St_Johns"):
+        with _zone(zone):
+            assert ALL_REFUSED == _refused_times(ann, world.given["args"]["valid_from"])
+            ann.ingest("noon", occurred_at="2026-05-01T10:00:00+05:30", force_insert=True)
+
+    found = ann.recall("noon")["results"][0]
+    assert "2026-05-01T04:30:00Z" == found["occurred_at"]
+
+
+@case("B086-a")
+def a_time_beyond_the_years_is_refused(world: World) -> None:
+    assert ALL_REFUSED == _refused_times(world.actor(), world.given["args"]["valid_to"])
+
+
+@case("B088-a")
+def a_word_is_no_time(world: World) -> None:
+    ann = world.actor()
+    assert {word: ALL_REFUSED for word in world.given["each_valid_at"]} == {word: _refused_times(ann, word) for word in world.given["each_valid_at"]}
+
+
+@case("B096-c")
+def leap_seconds_and_hour_24_are_refused(world: World) -> None:
+    ann = world.actor()
+    assert {text: ALL_REFUSED for text in world.given["each"]} == {text: _refused_times(ann, text) for text in world.given["each"]}
+
+
+def _holding(ann: Actor, query: str, valid_at: str) -> set[str]:
+    """Relationships that hold at an instant: in their own lane, or covered by evidence that is shown."""
+    answer = ann.recall(query, valid_at=valid_at)
+    covered = {key for item in answer["results"] for key in item["relationship_ids"]}
+    return covered | {item["relationship_id"] for item in answer["related_relationships"]}
+
+
+@case("B087-b")
+def an_infinite_end_is_no_failure(world: World) -> None:
+    with world.own() as own:
+        ann = own.actor()
+        odd = split_of(ann.ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")]))["relationship_id"]
+        fine = split_of(ann.ingest("Nora works on Vega.", relationships=[a_relationship("Nora", "works_on", "Vega")]))["relationship_id"]
+        ann.ingest("an unrelated pelican")
+        with own.admin() as admin:
+            admin.execute("update commonlore.relationship set valid_to = 'infinity' where relationship_id = %s", (odd,))
+        recalled = ann.post("/v1/recall_memory", {"query": "pelican works on Orion Vega", "limit": 1})
+        traced = [ann.post("/v1/trace_memory", {"relationship_id": key}) for key in (fine, odd)]
+
+    assert 200 == recalled.status_code, recalled.text
+    assert {odd, fine} >= {item["relationship_id"] for item in recalled.json()["related_relationships"]} >= {fine}
+    assert [200, 200] == [answer.status_code for answer in traced], [answer.text for answer in traced]
+
+
+@case("B090-a")
+def a_statement_holds_in_its_periods(world: World) -> None:
+    ann = world.actor()
+    kinds = ("person", "organization")
+    for start, end in (("2024-01-01", "2024-06-30"), ("2026-01-01", None)):
+        period = {"valid_from": f"{start}T00:00:00Z"} | ({"valid_to": f"{end}T00:00:00Z"} if end else {})
+        ann.ingest(f"Ana leads Payments since {start}.", relationships=[a_relationship("Ana", "leads", "Payments", kinds=kinds, **period)])
+
+    seen = [len(_holding(ann, "Ana leads Payments", f"{day}T00:00:00Z")) for day in world.given["valid_at"]]
+
+    assert [1, 0, 1] == seen
+
+
+@case("B094-a")
+def a_null_view_is_the_present(world: World) -> None:
+    ann = world.actor()
+    ann.ingest("an apple")
+    plain, null = ann.recall("apple"), ann.recall("apple", valid_at=None, known_at=None)
+    for answer in (plain, null):
+        answer.pop("recall_id")
+
+    assert plain == null
+    assert 1 == len(null["results"])
+
+
+@case("B094-c")
+def a_future_known_time_is_the_present(world: World) -> None:
+    """Communities of a view are a later part; what is there is as now."""
+    ann = world.actor()
+    ann.ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")])
+
+    assert ann.contexts("Orion") == ann.contexts("Orion", known_at=world.given["args"]["known_at"]) == ["Mark works on Orion."]
+
+
+@case("B095-b")
+def an_asserted_end_is_not_overwritten(world: World) -> None:
+    ann = world.actor()
+    kinds = ("project", "product")
+    first = a_relationship("Atlas", "primary_database", "MySQL", kinds=kinds, valid_to="2025-12-31T00:00:00Z")
+    made = ann.ingest("Atlas primary database is MySQL.", relationships=[first])
+    ann.ingest("Atlas primary database is PostgreSQL.", relationships=[a_relationship("Atlas", "primary_database", "PostgreSQL", kinds=kinds)])
+
+    traced = ann.trace(split_of(made)["relationship_id"])
+
+    assert ["active", "superseded"] == [row["to_status"] for row in traced["transitions"]]
+    assert "2025-12-31T00:00:00Z" == traced["relationship"]["valid_to"]
+
+
+@case("B096-a")
+def more_than_six_digits_are_refused(world: World) -> None:
+    ann = world.actor()
+    proposal = a_relationship("Mark", "works_on", "Orion", valid_from="2026-01-01T00:00:00.123457Z")
+    ann.ingest("Mark works on Orion.", relationships=[proposal])
+    instants = ("2026-01-01T00:00:00.123456Z", world.given["valid_at"])
+
+    assert ALL_REFUSED == _refused_times(ann, world.given["valid_from"])
+    assert [False, True] == [bool(_holding(ann, "Mark works on Orion", instant)) for instant in instants]
+
+
+@case("B098-a")
+def a_batch_keeps_its_order(world: World) -> None:
+    with world.own() as own:
+        ann = own.actor()
+        texts = [f"Mark works on Orion, note {number}." for number in range(20)]
+        proposals = [a_relationship("Mark", "works_on", "Orion", ref=f"r{number}", evidence=(number,)) for number in range(20)]
+        made = ann.remember(evidence=[{"content": text} for text in texts], relationships=proposals)
+        key = split_of(made)["relationship_id"]
+
+        def read() -> list[Any]:
+            traced, recalled = ann.trace(key), ann.contexts("Mark Orion note")
+            return [[row["support_id"] for row in traced["evidence_supports"]], [row["evidence_id"] for row in traced["evidence"]], recalled]
+
+        before = [read() for _ in range(3)]
+        with own.admin() as admin:
+            admin.execute("vacuum full")
+        after = read()
+
+    assert [after] * 3 == before
+    assert 20 == len(after[0])

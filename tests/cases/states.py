@@ -1,0 +1,3 @@
+ELSEWHERE={}
+SLOW=set()
+WAITING={}
