@@ -5,7 +5,8 @@
 select r.relationship_id, r.owner_profile_id, o.name as owner_name, r.semantic_group_key, r.predicate_key, r.predicate_version,
        r.relationship_kind, r.current_cardinality, r.polarity, r.scope_key, r.status, r.version, r.valid_from, r.valid_to,
        r.support_count, r.source_group_count, r.known_from, r.known_to,
-       r.subject_entity_id, subject.display_name as subject_name, r.object_entity_id, target.display_name as object_name,
+       r.subject_entity_id, subject.display_name as subject_name, subject.entity_kind as subject_kind,
+       r.object_entity_id, target.display_name as object_name, target.entity_kind as object_kind,
        r.object_value_id, value.value_type, value.canonical_value, value.display, value.unit
 from commonlore.relationship r
 join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id

@@ -105,9 +105,9 @@ async def _walk(request: TraceRequest, relationship: Row, snapshot: TraceSnapsho
 
 
 def _ends(row: Row) -> tuple[Node, Node]:
-    subject = Node(row["subject_entity_id"], row["subject_name"], "entity")
+    subject = Node(row["subject_entity_id"], row["subject_name"], row["subject_kind"])
     if row["object_entity_id"] is not None:
-        return subject, Node(row["object_entity_id"], row["object_name"], "entity")
+        return subject, Node(row["object_entity_id"], row["object_name"], row["object_kind"])
     return subject, Node(row["object_value_id"], row["display"], "value")
 
 
