@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString
+from typing import Any, LiteralString, cast
 from uuid import UUID
 
 import psycopg
@@ -296,13 +296,13 @@ async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int
     """A vector branch is also cut when the parts it looked at were not all there are."""
     first, second = await _rows(lexical), await _rows(near)
     cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > depth * PARTS_PER_EVIDENCE)
-    return EvidenceBranches(tuple(map(BranchHit._make, first)), tuple(map(BranchHit._make, second)), full=cut)
+    return EvidenceBranches(cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut)
 
 
 async def _relationships(lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
     first, second = await _rows(lexical), await _rows(near)
     cut = max(len(first), len(second)) >= depth
-    return RelationshipBranches(tuple(map(RelationshipHit._make, first)), tuple(map(RelationshipHit._make, second)), full=cut)
+    return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)
 
 
 def _statistics(row: DictRow) -> SpaceStatistics:

@@ -36,7 +36,10 @@ def fuse(branches: Sequence[Sequence[Key]], *, rrf_k: int = RRF_K) -> dict[Key, 
 
 
 class BranchHit(NamedTuple):
-    """One evidence in a branch: its best part and the branch's own score of it (higher is better)."""
+    """One evidence in a branch: its best part and the branch's own score of it (higher is better).
+
+    A recall reads hundreds; whoever reads them unpacks them, so that a plain row of the same three columns serves as well.
+    """
 
     evidence_id: UUID
     part_no: int
@@ -49,9 +52,9 @@ EvidenceContract = Callable[[Sequence[BranchHit], Sequence[BranchHit]], list[UUI
 def rrf_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit]) -> list[UUID]:
     """Contract `rrf-1`: equal-weight RRF with k = 60. Ties: best single rank, then id."""
     # Whole numbers, not UUIDs, as keys: their hash costs a tenth, and a recall makes thousands.
-    ids = {hit.evidence_id.int: hit.evidence_id for hit in (*lexical, *vector)}
-    fused = fuse([[hit.evidence_id.int for hit in lexical], [hit.evidence_id.int for hit in vector]])
-    return [ids[key] for _, _, key in sorted((-found.score, found.best_rank, key) for key, found in fused.items())]
+    ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
+    fused = fuse([[key.int for key, _, _ in lexical], [key.int for key, _, _ in vector]])
+    return [ids[key] for _, _, key in sorted((-score, rank, key) for key, (score, rank) in fused.items())]
 
 
 # Exchangeable by name: a contract orders ids, and nothing after it depends on how.

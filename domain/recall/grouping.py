@@ -11,7 +11,7 @@ from commonlore.domain.recall.fusion import fuse
 
 
 class RelationshipHit(NamedTuple):
-    """An eligible relationship in a branch."""
+    """An eligible relationship in a branch; a plain row of the same three columns serves as well."""
 
     relationship_id: UUID
     semantic_group_key: str
@@ -25,7 +25,7 @@ def rank_groups(lexical: Sequence[RelationshipHit], vector: Sequence[Relationshi
 
     Source: ranking page, "Lexical and vector fusion" and "Semantic grouping".
     """
-    hits = {hit.relationship_id.int: hit for hit in (*lexical, *vector)}
-    fused = fuse([[hit.relationship_id.int for hit in lexical], [hit.relationship_id.int for hit in vector]])
-    order = sorted((-found.score, found.best_rank, hits[key].known_from, key) for key, found in fused.items())
-    return list(dict.fromkeys(hits[key].semantic_group_key for *_, key in order))
+    hits = {key.int: (group, known_from) for branch in (lexical, vector) for key, group, known_from in branch}
+    fused = fuse([[key.int for key, _, _ in lexical], [key.int for key, _, _ in vector]])
+    order = sorted((-score, rank, hits[key][1], key) for key, (score, rank) in fused.items())
+    return list(dict.fromkeys(hits[key][0] for *_, key in order))

@@ -38,16 +38,16 @@ from commonlore.domain.tenancy.actor import Actor, Space
 class EvidenceBranches:
     """Best first, gated in the search itself. `full` tells whether a branch gave as much as was asked for."""
 
-    lexical: tuple[BranchHit, ...] = ()
-    vector: tuple[BranchHit, ...] = ()
+    lexical: Sequence[BranchHit] = ()
+    vector: Sequence[BranchHit] = ()
     full: bool = False
     vector_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RelationshipBranches:
-    lexical: tuple[RelationshipHit, ...] = ()
-    vector: tuple[RelationshipHit, ...] = ()
+    lexical: Sequence[RelationshipHit] = ()
+    vector: Sequence[RelationshipHit] = ()
     full: bool = False
     failed: bool = False
 
@@ -199,10 +199,11 @@ async def _fill_evidence(state: _Recall, fetched: dict[UUID, Fetched]) -> tuple[
 def _hit_parts(branches: EvidenceBranches) -> dict[int, tuple[int, ...]]:
     """The best part of each evidence in each branch, lexical first, each once; by the number of its id."""
     parts: dict[int, tuple[int, ...]] = {}
-    for hit in (*branches.lexical, *branches.vector):
-        found = parts.get(hit.evidence_id.int, ())
-        if hit.part_no not in found:
-            parts[hit.evidence_id.int] = (*found, hit.part_no)
+    for branch in (branches.lexical, branches.vector):
+        for key, part_no, _ in branch:
+            found = parts.get(key.int, ())
+            if part_no not in found:
+                parts[key.int] = (*found, part_no)
     return parts
 
 
