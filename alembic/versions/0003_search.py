@@ -34,8 +34,8 @@ create table commonlore.evidence_posting (
     term text not null,
     evidence_id uuid not null,
     part_no integer not null,
-    frequency integer not null,
-    length integer not null
+    frequency smallint not null,
+    length smallint not null
 );
 alter table commonlore.evidence_posting add primary key (team_id, space_epoch, term, evidence_id, part_no) include (frequency, length);
 
@@ -109,8 +109,8 @@ create table commonlore.relationship_posting (
     generation integer not null,
     term text not null,
     relationship_id uuid not null,
-    frequency integer not null,
-    length integer not null
+    frequency smallint not null,
+    length smallint not null
 );
 alter table commonlore.relationship_posting
     add primary key (team_id, space_epoch, generation, term, relationship_id) include (frequency, length);
