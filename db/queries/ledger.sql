@@ -202,8 +202,15 @@ order by r.relationship_id
 for update of r;
 
 -- name: served_generation
--- The generation of relationship documents that new ones are written for, and those that are being built beside it.
+-- The generations of relationship documents that new ones are written for: first the one that recalls read (as in
+-- read_statistics, also when it failed: its words are still searched), then those that are built beside it.
 select g.generation, g.state from commonlore.projection_generation g
-where g.source_kind = 'relationship' and g.state in ('current', 'projecting_text', 'embedding')
+where g.source_kind = 'relationship'
+  and (g.state in ('current', 'projecting_text', 'embedding')
+       or g.state = 'failed' and not exists (
+           select from commonlore.projection_generation c
+           where c.source_kind = 'relationship' and c.state = 'current'
+             and c.team_id = %(team_id)s::uuid -- tenant
+       ))
   and g.team_id = %(team_id)s::uuid -- tenant
-order by g.generation;
+order by g.state = 'current' desc, g.generation desc;

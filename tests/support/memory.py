@@ -109,6 +109,11 @@ class Memory:
         adapters = replace(self.adapters, embedder=embedder)
         return replace(self, adapters=adapters, operations=MemoryOperations(adapters))
 
+    def with_timeout(self, timeout_ms: int) -> Memory:
+        """The same memory, whose statements may take that long."""
+        adapters = replace(self.adapters, timeout_ms=timeout_ms)
+        return replace(self, adapters=adapters, operations=MemoryOperations(adapters))
+
     async def key(
         self, team: str = "atlas", member: str | None = None, *, scopes: Sequence[str] = ("read", "write"), binding: str = "credential_private"
     ) -> Holder:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from commonlore.domain.errors import CommonloreError, Forbidden, Incorrect, NotVisible
+from commonlore.domain.errors import Forbidden, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
 from commonlore.domain.trace.cursor import SECTIONS
 from tests.support.databases import TestDatabase, clone, drop
@@ -154,10 +155,8 @@ async def test_a_cursor_with_times_at_the_ends_of_the_calendar_is_no_failure_of_
     for moment in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1970-01-01T00:00:00Z"):
         content = {"relationship_id": relationship_id, "places": {"observations": [moment, str(new_id())]}}
         cursor = base64.urlsafe_b64encode(msgspec.json.encode(content)).decode().rstrip("=")
-        try:
+        with contextlib.suppress(Incorrect):
             await memory.trace(ann, relationship_id, cursor=cursor)
-        except CommonloreError as error:
-            assert "internal_failure" != error.code, moment
 
 
 async def test_the_other_authors_of_a_statement_are_referenced(memory: Memory) -> None:
