@@ -161,20 +161,24 @@ where x.reason = 'unsupported'
 ;
 
 -- name: exclude_unsupported
--- Evidence of the relationships that has granted paths and none active is not eligible (decisions.md 5).
+-- Evidence of the relationships that has granted paths and none active is not eligible (decisions.md 5). Each text is asked for one active
+-- path by the index of supports: `limit 1` keeps the planner from joining all supports with all, which it does on a young table.
 insert into commonlore.evidence_exclusion (team_id, space_epoch, evidence_id, reason, known_from)
-select distinct s.team_id, s.space_epoch, s.evidence_id, 'unsupported', %(now)s::timestamptz
-from commonlore.relationship_support s
-where s.relationship_id = any(%(relationship_ids)s::uuid[])
-  and not exists (
-      select from commonlore.relationship_support p
-      join commonlore.relationship r using (team_id, space_epoch, relationship_id)
-      where p.evidence_id = s.evidence_id and r.status = 'active' and r.support_count > 0
-        and p.team_id = %(team_id)s::uuid -- tenant
-        and p.space_epoch = %(space_epoch)s::bigint -- tenant
-  )
-  and s.team_id = %(team_id)s::uuid -- tenant
-  and s.space_epoch = %(space_epoch)s::bigint -- tenant
+select %(team_id)s::uuid, %(space_epoch)s::bigint, e.evidence_id, 'unsupported', %(now)s::timestamptz
+from (
+    select distinct s.evidence_id from commonlore.relationship_support s
+    where s.relationship_id = any(%(relationship_ids)s::uuid[])
+      and s.team_id = %(team_id)s::uuid -- tenant
+      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+) e
+where (
+    select true from commonlore.relationship_support p
+    join commonlore.relationship r using (team_id, space_epoch, relationship_id)
+    where p.evidence_id = e.evidence_id and r.status = 'active' and r.support_count > 0
+      and p.team_id = %(team_id)s::uuid -- tenant
+      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    limit 1
+) is null
 on conflict do nothing;
 
 -- name: documents
