@@ -116,4 +116,4 @@ def describe(summary: ImportSummary) -> str:
         parts.append(f"{summary.already_imported} imported by an earlier run")
     if summary.pending_vectors:
         parts.append(f"{summary.pending_vectors} found by their words now, by meaning when the worker is done")
-    return f"{summary.lines} lines in {summary.seconds:.1f} s ({summary.lines_per_second:.0f}/s): {'; '.join(parts)}."
+    return f"{summary.lines} {'line' if summary.lines == 1 else 'lines'} in {summary.seconds:.1f} s ({summary.lines_per_second:.0f}/s): {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""The worker process beside the API: started, restarted with growing pauses, stopped in order."""
+"""What runs beside the API: a worker, restarted with growing pauses, and the embedded database, started again if it dies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.settings import PREFIX, Settings
+from commonlore.domain.errors import OperatorError
 
 log = logging.getLogger("commonlore.up")
 
 WORKER = "commonlore.workers.main"
+# How often the embedded database is looked at. A look connects, which takes about 20 ms.
+_LOOK_S = 2.0
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 # Longer than the worker's own grace for the jobs that it runs.
@@ -34,6 +38,28 @@ def child_environment(environment: Mapping[str, str], settings: Settings) -> dic
     """What the worker is given: the settings of this process, without a client's key."""
     kept = {name: value for name, value in environment.items() if name not in (f"{PREFIX}KEY", f"{PREFIX}URL")}
     return kept | {f"{PREFIX}HOME": str(settings.home), f"{PREFIX}LOG_LEVEL": settings.log_level, "MALLOC_ARENA_MAX": "1"}
+
+
+async def keep_database(settings: Settings) -> None:
+    """Start the embedded server again whenever it has died, until cancelled. The caller holds it already, and goes on holding it."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        if await asyncio.to_thread(_runs, settings):
+            continue
+        log.warning("the embedded database has ended; it is started again")
+        try:
+            await asyncio.to_thread(_start_again, settings)
+        except OperatorError as error:
+            log.error("%s: %s", error.code, error.message)
+
+
+def _runs(settings: Settings) -> bool:
+    return EmbeddedPostgres(settings.home, binaries=settings.pg_bin).status().running
+
+
+def _start_again(settings: Settings) -> None:
+    with EmbeddedPostgres(settings.home, binaries=settings.pg_bin):
+        pass  # this hold is let go of; the caller's keeps the server
 
 
 class WorkerProcess:

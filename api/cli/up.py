@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from commonlore.api.cli.output import Output, json_option
-from commonlore.api.cli.processes import WORKER, WorkerProcess, child_environment, one_arena
+from commonlore.api.cli.processes import WORKER, WorkerProcess, child_environment, keep_database, one_arena
 from commonlore.api.cli.serving import address_of, is_loopback, listen, load_early, serving
 from commonlore.db.locate import Database, open_database, require_migrated, revision
 from commonlore.db.migrate import head_revision
@@ -124,7 +124,12 @@ async def _run_until_signalled(
     async with service(settings, database, listener, model, worker=worker) as process:
         first_key = await _first_key(database) if installation is not None and not installation.has_team else None
         announce(Started(settings, database, process.pid if process else None, first_key))
+        guard = loop.create_task(keep_database(settings)) if settings.embedded else None
         await stop.wait()
+        if guard is not None:
+            guard.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await guard
         logging.getLogger("commonlore.up").info("stopping")
 
 
@@ -249,7 +254,7 @@ def _lines(started: Started, url: str, issued: IssuedKey | None) -> list[str]:
             "",
             f"    {issued.text}",
             "",
-            "More keys, also with the scope destroy, are made by:",
+            "More keys are made by (--scope destroy adds the right to erase):",
             f"    {create.replace('MEMBER', issued.key.profile_name)}",
         ]
     else:

@@ -99,6 +99,24 @@ def test_a_killed_worker_is_replaced(home: Home, start: Callable[..., Service]) 
     assert code == 0
 
 
+def test_a_killed_database_is_started_again(home: Home, start: Callable[..., Service]) -> None:
+    """Requests are refused as retryable meanwhile, then answered; a stop still stops everything."""
+
+    service = start(home.path, "--no-worker")
+    os.kill(EmbeddedPostgres(home.path).pid, signal.SIGKILL)
+    statuses = {ask(service.url, home.key, "recall_memory", {"query": "anything"}).status_code}
+    deadline = time.monotonic() + 30
+    while 200 not in statuses and time.monotonic() < deadline:
+        time.sleep(0.1)
+        statuses.add(ask(service.url, home.key, "recall_memory", {"query": "anything"}).status_code)
+    code = service.stop()
+
+    assert 200 in statuses
+    assert statuses <= {200, 503}
+    assert code == 0
+    assert not EmbeddedPostgres(home.path).status().running
+
+
 def test_a_connection_that_sends_no_head_is_closed(home: Home, start: Callable[..., Service]) -> None:
     """A client that dribbles bytes loses its connection; others are answered meanwhile, and a kept-alive one is not touched."""
 
