@@ -184,7 +184,7 @@ def equal_texts_have_a_stable_order(world: World) -> None:
 
     assert [answers[0]] * 5 == answers
     assert 19 == len(shown["equivalent_evidence_ids"])
-    assert sorted(shown["equivalent_evidence_ids"]) == shown["equivalent_evidence_ids"]
+    assert sorted(shown["equivalent_evidence_ids"], reverse=True) == shown["equivalent_evidence_ids"]  # newest first
     assert shown["evidence_id"] not in shown["equivalent_evidence_ids"]
 
 

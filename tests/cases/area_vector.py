@@ -173,9 +173,9 @@ def the_last_sentence_of_a_long_text_is_found_by_meaning(world: World) -> None:
     from commonlore.db.embedding.local import LocalEmbedder
 
     model = LocalEmbedder(threads=2)
-    filler = "The weekly report lists invoices, deliveries and the weather in the harbour. "
     last = "the vault pin is kept by the night porter"
-    text = (filler * 500)[:16_000] + "\n\n" + last
+    report = [f"The report of week {number} lists invoices, deliveries and the weather in the harbour." for number in range(460)]
+    text = " ".join(report) + "\n\n" + last
     try:
         with world.own(model) as own:
             ann = own.actor()
