@@ -27,7 +27,7 @@ from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.lexical import LexicalStatistics
 from commonlore.domain.recall.plan import GenerationState, LexicalPlan, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, RelationshipRow, SupportPath, ValueRef
-from commonlore.domain.recall.service import EvidenceBranches, Fetched, KnownCoverage, RelationshipBranches
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, KnownCoverage, RelationshipBranches
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, TemporalView

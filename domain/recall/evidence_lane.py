@@ -1,0 +1,125 @@
+"""The evidence lane: rank, fuse over spaces, hydrate, admit, until the lane is full or nothing is left.
+
+A lane that stays short looks deeper. What it holds by then keeps its place, so that the lane for a smaller limit is
+always the beginning of the lane for a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from commonlore.domain.degradation import Degradation
+from commonlore.domain.recall.context import assemble, part_numbers
+from commonlore.domain.recall.fusion import EVIDENCE_CONTRACTS, interleave
+from commonlore.domain.recall.gate import admit
+from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched
+from commonlore.domain.recall.state import RecallState
+from commonlore.domain.tenancy.actor import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An admitted candidate: the parts that were hit, and the support paths that count in the view."""
+
+    space: Space
+    row: EvidenceRow
+    hits: tuple[int, ...]
+    paths: tuple[SupportPath, ...]
+
+
+@dataclass(slots=True)
+class _Lane:
+    kept: list[Kept] = field(default_factory=list)
+    considered: set[tuple[UUID, int]] = field(default_factory=set)
+    texts: set[tuple[UUID, bytes]] = field(default_factory=set)
+
+
+async def fill_evidence_lane(state: RecallState, fetched: dict[UUID, Fetched]) -> list[EvidenceItem]:
+    """At most `limit` items. The semantic groups of their active paths become covered.
+
+    A branch that gave as much as it was asked for may have more: it is asked for twice as much, up to the policy's cap,
+    which is then stated.
+    """
+    lane, depth = _Lane(), state.policy.depth_rows
+    while True:
+        await _fill(state, lane, fetched)
+        cut = any(found.evidence is not None and found.evidence.full for found in fetched.values())
+        if len(lane.kept) >= state.request.limit or not cut:
+            break
+        if depth >= state.policy.depth_cap_rows:
+            state.degradations.add(Degradation("evidence", "evidence_bound_reached"))
+            break
+        depth = min(2 * depth, state.policy.depth_cap_rows)
+        fetched = await state.snapshot.fetch(state.plan, state.vector, depth=depth)
+    if any(found.evidence is None for found in fetched.values()):
+        state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
+    if any(found.evidence is not None and found.evidence.vector_failed for found in fetched.values()):
+        state.degradations.add(Degradation("evidence", "evidence_vector_failed"))
+    state.covered.update(path.semantic_group_key for kept in lane.kept for path in kept.paths)
+    return [_item(state, kept, rank) for rank, kept in enumerate(lane.kept, start=1)]
+
+
+async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -> None:
+    """Go on with the candidates that were not considered yet. Equal texts of one space take one slot."""
+    contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
+    spaces = [plan.space for plan in state.plan.spaces]
+    branches = {space.space_id: fetched[space.space_id].evidence or EvidenceBranches() for space in spaces}
+    ranked = interleave([[(space, key) for key in contract(branches[space.space_id].lexical, branches[space.space_id].vector)] for space in spaces])
+    order = [(space, key) for space, key in ranked if (space.space_id, key.int) not in lane.considered]
+    hits = {space.space_id: _hit_parts(branches[space.space_id]) for space in spaces}
+    place = 0
+    while len(lane.kept) < state.request.limit and place < len(order):
+        batch = order[place : place + state.request.limit - len(lane.kept)]
+        place += len(batch)
+        await _admit(state, lane, [(space, key, hits[space.space_id][key.int]) for space, key in batch])
+
+
+async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]]) -> None:
+    wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
+    for space, key, parts in batch:
+        wanted.setdefault(space, {})[key] = parts
+        lane.considered.add((space.space_id, key.int))
+    rows = await state.snapshot.hydrate_evidence(state.intent, wanted)
+    for space, key, parts in batch:
+        row = rows.get(key)
+        if row is None or (space.space_id, row.content_sha256) in lane.texts:
+            continue
+        admission = admit(row, unclaimed=state.snapshot.actor.unclaimed_evidence)
+        if admission.reason is None:
+            lane.texts.add((space.space_id, row.content_sha256))
+            lane.kept.append(Kept(space, row, parts, admission.active_paths))
+
+
+def _hit_parts(branches: EvidenceBranches) -> dict[int, tuple[int, ...]]:
+    """The best part of each evidence in each branch, lexical first, each once; by the number of its id."""
+    parts: dict[int, tuple[int, ...]] = {}
+    for branch in (branches.lexical, branches.vector):
+        for key, part_no, _ in branch:
+            found = parts.get(key.int, ())
+            if part_no not in found:
+                parts[key.int] = (*found, part_no)
+    return parts
+
+
+def _item(state: RecallState, kept: Kept, rank: int) -> EvidenceItem:
+    row = kept.row
+    preferred = part_numbers(kept.hits, row.part_count)
+    context = assemble(row.parts, preferred, part_count=row.part_count, budget_chars=state.policy.context_chars)
+    fields = {"source": row.source, "speaker": row.speaker, "session": row.session, "occurred_at": row.occurred_at, "space": kept.space.name}
+    return EvidenceItem(
+        evidence_id=row.evidence_id,
+        context=context.text,
+        rank=rank,
+        space_kind=kept.space.public_kind,
+        equivalent_evidence_ids=list(row.equivalents[: state.policy.equivalents_limit]),
+        equivalents_truncated=len(row.equivalents) > state.policy.equivalents_limit,
+        relationship_ids=sorted({path.relationship_id for path in kept.paths}),
+        source_type=row.source_type,
+        authority=row.authority,
+        created_at=row.known_from,
+        context_truncated=context.truncated,
+        **{name: value for name, value in fields.items() if value is not None},  # type: ignore[arg-type]
+    )

@@ -1,0 +1,69 @@
+"""What a recall asks of the database: one state, for one actor. Ids and rows of other spaces or teams never leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from commonlore.domain.recall.fusion import BranchHit
+from commonlore.domain.recall.grouping import RelationshipHit
+from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
+from commonlore.domain.recall.result import EvidenceRow, RelationshipRow
+from commonlore.domain.tenancy.actor import Actor, Space
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceBranches:
+    """Best first, gated in the search itself. `full` tells whether a branch gave as much as was asked for."""
+
+    lexical: Sequence[BranchHit] = ()
+    vector: Sequence[BranchHit] = ()
+    full: bool = False
+    vector_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipBranches:
+    lexical: Sequence[RelationshipHit] = ()
+    vector: Sequence[RelationshipHit] = ()
+    full: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The branches of one space; None where the space's evidence could not be read."""
+
+    evidence: EvidenceBranches | None
+    relationships: RelationshipBranches
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCoverage:
+    """Semantic groups that the caller has already: of visible known evidence and of visible known relationships."""
+
+    groups: frozenset[str]
+
+
+class RecallSnapshot(Protocol):
+    """One state of the database, for one actor. Ids and rows of other spaces or teams never leave it."""
+
+    actor: Actor
+
+    async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]: ...
+
+    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
+        """By space id. `vector` is awaited only after the lexical branches were asked."""
+        ...
+
+    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
+        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown."""
+        ...
+
+    async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage: ...
+
+    async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
+        """Every eligible member of the groups, by earliest creation, then id."""
+        ...

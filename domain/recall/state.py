@@ -1,0 +1,26 @@
+"""What one recall carries from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+
+from commonlore.domain.degradation import Degradation
+from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan
+from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.recall.snapshot import RecallSnapshot
+
+
+@dataclass(slots=True)
+class RecallState:
+    """The request as planned, and what the lanes add: degradations, and the semantic groups that are said already."""
+
+    snapshot: RecallSnapshot
+    request: RecallRequest
+    intent: RecallIntent
+    policy: RankingPolicy
+    vector: Awaitable[QueryVector]
+    plan: RetrievalPlan
+    degradations: set[Degradation] = field(default_factory=set)
+    covered: set[str] = field(default_factory=set)
