@@ -10,6 +10,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from psycopg import AsyncCursor
+from psycopg.errors import UniqueViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -141,16 +142,24 @@ async def _sources(transaction: TeamTransaction, submission: Submission, items: 
             raise Conflict("stale_input", "previous_source_revision names a source that has no revision")
         sources[key] = _Source(row["source_id"], row["revision_id"]) if row else _Source(new_id(), new_id())
         if row is None:
-            await transaction.execute(
-                _SQL["insert_source"],
-                source_id=sources[key].source_id,
-                revision_id=sources[key].revision_id,
-                profile_id=submission.actor.profile_id,
-                source_key=key,
-                revision_token=proposal.source_revision,
-                now=submission.now,
-            )
+            await _insert_source(transaction, submission, key, proposal.source_revision, sources[key])
     return sources
+
+
+async def _insert_source(transaction: TeamTransaction, submission: Submission, key: str, token: str | None, source: _Source) -> None:
+    try:
+        await transaction.execute(
+            _SQL["insert_source"],
+            source_id=source.source_id,
+            revision_id=source.revision_id,
+            profile_id=submission.actor.profile_id,
+            source_key=key,
+            revision_token=token,
+            now=submission.now,
+        )
+    except UniqueViolation as error:
+        # The author's other process was first; the same request finds the source when it is tried again.
+        raise Conflict("commit_conflict", "another write of the same source came first; the request changed nothing", retry_after_s=1) from error
 
 
 async def _search_rows(

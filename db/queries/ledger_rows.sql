@@ -47,9 +47,11 @@ select %(team_id)s::uuid, %(space_epoch)s::bigint, r.event_id, r.predicate_key, 
 from jsonb_to_recordset(%(rows)s::text::jsonb) as r (event_id uuid, predicate_key text, version int, policy text);
 
 -- name: changed
--- Counts follow in `recount`. Rows that end are given before rows that begin, so that the one-current rule holds at each step.
+-- Counts follow in `recount`. A writer that began earlier may end a row that was written after it began: no row ends before
+-- it begins. Rows that end are given before rows that begin, so that the one-current rule holds at each step.
 update commonlore.relationship t
-set status = r.status, valid_to = r.valid_to, version = r.version, known_to = r.known_to
+set status = r.status, valid_to = r.valid_to, version = r.version,
+    known_to = case when r.known_to is not null then greatest(r.known_to, t.known_from) end
 from jsonb_to_recordset(%(rows)s::text::jsonb)
     as r (relationship_id uuid, status text, valid_to timestamptz, version int, known_to timestamptz)
 where t.relationship_id = r.relationship_id
