@@ -45,9 +45,7 @@ def a_retry_after_a_lost_answer_stores_once(world: World) -> None:
         for _ in range(2):
             assert 200 == ann.post("/v1/remember", raw=body).status_code
         with world.admin() as admin:
-            row = admin.execute(
-                "select count(*) from commonlore.evidence where team_id = %s and content = %s", (ann.holder.team_id, text)
-            ).fetchone()
+            row = admin.execute("select count(*) from commonlore.evidence where team_id = %s and content = %s", (ann.holder.team_id, text)).fetchone()
         assert (1,) == row
 
 
@@ -66,9 +64,7 @@ def another_text_of_one_source_needs_its_revision(world: World) -> None:
     proposal = a_relationship("Mark", "works_on", "Orion")
     made = ann.ingest("Mark works on Orion, text a.", source_key="e1", source_revision="r1", relationships=[proposal])
     second = {"content": "text b", "source_key": "e1", "source_revision": "r2"}
-    answers = [
-        ann.post("/v1/remember", {"evidence": [item]}) for item in (second, {**second, "previous_source_revision": "r1"})
-    ]
+    answers = [ann.post("/v1/remember", {"evidence": [item]}) for item in (second, {**second, "previous_source_revision": "r1"})]
 
     assert (409, "stale_input") == refusal(answers[0])[:2]
     assert (501, "not_supported") == refusal(answers[1])[:2]
@@ -259,5 +255,7 @@ def lists_of_ids_are_bounded_and_checked(world: World) -> None:
     pointers = ["/known_evidence_ids", "/expand_from_entity_ids", "/known_evidence_ids/1", "/known_relationship_ids/2"]
     assert [(422, "invalid_input", pointer) for pointer in pointers] == [refusal(answer) for answer in refusals]
     assert ["200" in refusals[0].text, "50" in refusals[1].text] == [True, True]
-    assert 200 == ann.post("/v1/recall_memory", {"query": "kumquat", "known_evidence_ids": [key] * 200, "expand_from_entity_ids": ids[:50]}).status_code
+    assert (
+        200 == ann.post("/v1/recall_memory", {"query": "kumquat", "known_evidence_ids": [key] * 200, "expand_from_entity_ids": ids[:50]}).status_code
+    )
     assert ann.contexts("kumquat", known_relationship_ids=[ids[0]] * 200) == ["kumquat"]

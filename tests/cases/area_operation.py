@@ -49,10 +49,10 @@ def a_worker_with_a_bypassing_role_refuses(world: World) -> None:
         admin.execute(statement.format(sql.Identifier(role), sql.Literal(password)))
     try:
         address = _url(make_conninfo(world.service.database.admin_conninfo, user=role, password=password))
-        environment = _environment(
-            world.folder, COMMONLORE_SERVING_URL=_url(world.service.database.serving_conninfo), COMMONLORE_WORKER_URL=address
+        environment = _environment(world.folder, COMMONLORE_SERVING_URL=_url(world.service.database.serving_conninfo), COMMONLORE_WORKER_URL=address)
+        done = subprocess.run(
+            [sys.executable, "-m", "commonlore.workers.main"], env=environment, capture_output=True, text=True, timeout=60, check=False
         )
-        done = subprocess.run([sys.executable, "-m", "commonlore.workers.main"], env=environment, capture_output=True, text=True, timeout=60, check=False)
     finally:
         with world.admin() as admin:
             admin.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))

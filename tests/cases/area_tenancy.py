@@ -23,7 +23,9 @@ def one_connection_serves_two_teams(world: World) -> None:
         own.actor("A").ingest(ZEBRA)
         seen = {team: own.actor(team).contexts("zebra-quartz-771") for team in ("A", "B")}
         with own.admin() as admin:
-            connections = admin.execute("select count(*) from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()").fetchone()
+            connections = admin.execute(
+                "select count(*) from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()"
+            ).fetchone()
 
     assert ({"A": [ZEBRA], "B": []}, (1,)) == (seen, connections)
 
@@ -51,7 +53,9 @@ def a_client_that_leaves_leaves_nothing_behind(world: World) -> None:
             time.sleep(0.3)
         seen = own.actor("B").contexts("zebra-quartz-771")
         with own.admin() as admin:
-            states = admin.execute("select state, xact_start from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()").fetchall()
+            states = admin.execute(
+                "select state, xact_start from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()"
+            ).fetchall()
 
     assert ([], [("idle", None)]) == (seen, states)
 
@@ -204,7 +208,8 @@ def a_foreign_id_is_like_no_id(world: World) -> None:
         called = ben.mcp("trace_memory", {"relationship_id": relationship_id})["structuredContent"]
         called.pop("correlation_id")
         shown = [
-            (answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in ("date", "server")}) for answer in (traced, *routes)
+            (answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in ("date", "server")})
+            for answer in (traced, *routes)
         ]
         return [*shown, called]
 
@@ -259,5 +264,3 @@ def no_caller_chooses_an_id(world: World) -> None:
     assert ask(key) == ask(str(uuid4()))
     assert 422 == ask(key)[0]
     assert [ZEBRA] == ann.contexts("zebra")
-
-
