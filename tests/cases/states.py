@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 HTTP = "tests/integration/api/test_http.py"
+GUARD = "tests/integration/api/test_guard.py"
 MCP = "tests/integration/api/test_mcp.py"
+CALLS = "tests/integration/api/test_mcp_calls.py"
 CATALOGUE = "tests/integration/isolation/test_catalogue.py"
 SCRATCH = "tests/integration/isolation/test_scratch.py"
 
@@ -20,15 +22,15 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "B173-b": ("tests/unit/api/test_tables.py::test_the_bounds_that_are_shown_are_those_that_hold",),
     "B174-a": ("tests/unit/api/test_tables.py::test_a_tool_name_suits_every_host",),
     "B176-a": (f"{MCP}::test_every_accept_header_is_served",),
-    "B176-c": (f"{HTTP}::test_another_method_is_told_the_right_one",),
+    "B176-c": (f"{GUARD}::test_another_method_is_told_the_right_one",),
     "B177-b": (f"{MCP}::test_an_unknown_protocol_version_is_answered_with_a_known_one", f"{MCP}::test_an_initialize_without_a_version_is_invalid"),
     "B177-d": (f"{MCP}::test_an_unknown_version_header_is_refused",),
     "B178-a": (f"{MCP}::test_unknown_capabilities_and_client_fields_are_let_pass",),
-    "B182-c": (f"{MCP}::test_a_text_that_looks_like_json_stays_text",),
-    "B185-b": (f"{HTTP}::test_a_foreign_host_or_origin_is_refused",),
+    "B182-c": (f"{CALLS}::test_a_text_that_looks_like_json_stays_text",),
+    "B185-b": (f"{GUARD}::test_a_foreign_host_or_origin_is_refused",),
     "B187-b": (f"{HTTP}::test_no_encoded_body_is_taken",),
     "B190-a": (f"{HTTP}::test_only_json_in_utf_8_is_taken", f"{HTTP}::test_a_body_without_a_content_type_is_refused"),
-    "B200-a": (f"{HTTP}::test_a_key_in_the_query_is_no_credential_and_is_not_logged",),
+    "B200-a": (f"{GUARD}::test_a_key_in_the_query_is_no_credential_and_is_not_logged",),
     "B201-b": ("tests/unit/tenancy/test_key.py::test_secrets_are_compared_in_constant_time_for_present_and_missing_rows",),
     "B220-a": (
         "tests/integration/embedded/test_accounts.py::test_no_server_process_belongs_to_root",

@@ -175,9 +175,9 @@ def test_a_wrong_token_is_an_authentication_error(ask: Ask, service: Service, an
     swapped = ann.text[:-1] + ("A" if ann.text[-1] != "A" else "B")
     token = {"malformed": "no-key-at-all", "unknown team": mint(uuid4()).text, "wrong secret": swapped, "revoked": ann.text}[case]
 
-    answers = ask(token, ("recall_memory", {"query": "x"}), ("remember", request_of("k1")))
+    answers = ask(token, ("initialize", None), ("list_tools", None), ("recall_memory", {"query": "x"}), ("remember", request_of("k1")))
 
-    assert [("DenseMemAuthenticationError", "credential_invalid", 401)] * 2 == [
+    assert [("DenseMemAuthenticationError", "credential_invalid", 401)] * 4 == [
         tuple(error[name] for name in ("class", "code", "status_code")) for error in errors_of(answers)
     ]
     assert token not in json.dumps(answers)
