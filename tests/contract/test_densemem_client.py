@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -46,20 +47,28 @@ def python() -> str:
     Where it cannot be made, the tests are skipped, except in CI.
     """
     given = os.environ.get("COMMONLORE_TEST_DENSEMEM")
-    found = (Path(given) if given else ENVIRONMENT) / "bin" / "python"
-    if given or (ENVIRONMENT / ".installed").exists():
-        return str(found)
-    try:
-        subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True, capture_output=True, timeout=120)
-        locked = ["-r", str(ROOT / "requirements" / "densemem-client.txt")]
-        install = [str(found), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", *locked]
-        subprocess.run(install, check=True, capture_output=True, timeout=600)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"the environment of the published client cannot be made here: {error}")
+    if given:
+        return str(Path(given) / "bin" / "python")
+    ENVIRONMENT.parent.mkdir(exist_ok=True)
+    with (ENVIRONMENT.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of several processes of tests one makes it
+        if not (ENVIRONMENT / ".installed").exists():
+            try:
+                _install()
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                if os.environ.get("CI"):
+                    raise
+                pytest.skip(f"the environment of the published client cannot be made here: {error}")
+    return str(ENVIRONMENT / "bin" / "python")
+
+
+def _install() -> None:
+    """Every package checked against its hash."""
+    subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True, capture_output=True, timeout=120)
+    pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    locked = ["--require-hashes", "-r", str(ROOT / "requirements" / "densemem-client.txt")]
+    subprocess.run([*pip, *locked], check=True, capture_output=True, timeout=600)
     (ENVIRONMENT / ".installed").touch()
-    return str(found)
 
 
 @pytest.fixture(scope="module")
