@@ -28,7 +28,11 @@ Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
 
 def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
-    """A closed pool of autocommit connections with dict rows; open it with `await pool.open()`."""
+    """A closed pool of autocommit connections with dict rows; open it with `await pool.open()`.
+
+    Statements are prepared at their first use. Were it the sixth, psycopg would take a statement for prepared that a failed
+    or cancelled pipeline never parsed, and the connection would refuse it for good.
+    """
     return AsyncConnectionPool(
         conninfo,
         connection_class=AsyncConnection[DictRow],
@@ -36,7 +40,12 @@ def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
         max_size=size,
         timeout=5.0,
         max_waiting=200,
-        kwargs={"autocommit": True, "row_factory": dict_row, "application_name": f"commonlore-{name}"},
+        kwargs={
+            "autocommit": True,
+            "row_factory": dict_row,
+            "application_name": f"commonlore-{name}",
+            "prepare_threshold": 0,
+        },
         configure=register_vector_async,
         open=False,
         name=name,
@@ -134,7 +143,9 @@ async def actor_transaction(
 def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
     if not matches(key, bytes(row["secret_sha256"]) if row else None) or row is None or not row["valid"]:
         raise Unauthenticated("credential_invalid", "the key is unknown, expired or revoked")
-    spaces = sorted((Space(UUID(space_id), kind, name, has_content) for space_id, kind, name, _, has_content in row["spaces"]), key=lambda space: space.order)
+    spaces = sorted(
+        (Space(UUID(space_id), kind, name, has_content) for space_id, kind, name, _, has_content in row["spaces"]), key=lambda space: space.order
+    )
     return Actor(
         team_id=key.team_id,
         profile_id=row["profile_id"],

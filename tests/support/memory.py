@@ -182,9 +182,9 @@ class Memory:
             return cursor.fetchall() if cursor.description else []
 
     @asynccontextmanager
-    async def under(self, options: str) -> AsyncIterator[Memory]:
+    async def under(self, options: str, *, size: int = 2) -> AsyncIterator[Memory]:
         """The same memory over connections with server options, such as `-c enable_seqscan=off`."""
-        pool = make_pool(make_conninfo(self.database.serving_conninfo, options=options), size=2, name="test")
+        pool = make_pool(make_conninfo(self.database.serving_conninfo, options=options), size=size, name="test")
         await pool.open()
         try:
             adapters = replace(self.adapters, pool=pool)

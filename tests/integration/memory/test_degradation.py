@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -317,6 +318,25 @@ async def test_a_broken_branch_is_whole_again_at_once(memory: Memory) -> None:
     memory.sql("drop policy broken on commonlore.evidence_posting")
 
     assert {whole} == {shown(await memory.recall(ann, "pelican zoe")) for _ in range(6)}
+
+
+@pytest.mark.parametrize("table", ["evidence", "evidence_posting", "evidence_part"])
+async def test_a_failure_does_not_stay_with_its_connection(memory: Memory, table: str) -> None:
+    """However often its statements ran before, one connection answers in full after one that failed half-way."""
+    ann = await both_spaces(memory)
+    whole = shown(await memory.recall(ann, "pelican zoe"))
+    for calls in range(7):
+        async with memory.under("", size=1) as single:
+            with contextlib.suppress(CommonloreError):
+                await single.trace(ann, str(ann.profile_id))  # a rollback before anything else
+            for _ in range(calls):
+                await single.recall(ann, "pelican zoe")
+            break_space(memory, table, "credential_private")
+            with contextlib.suppress(CommonloreError):
+                await single.recall(ann, "pelican zoe")
+            memory.sql(f"drop policy broken on commonlore.{table}")
+
+            assert whole == shown(await single.recall(ann, "pelican zoe")), calls
 
 
 async def test_a_statement_that_takes_too_long_ends_the_recall(memory: Memory) -> None:
