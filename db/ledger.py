@@ -12,18 +12,17 @@ from uuid import UUID
 import msgspec
 
 from commonlore.db.backlog import enqueue_embedding
+from commonlore.db.changes import served_generations, write_changes
 from commonlore.db.evidence_rows import store_evidence
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.sql import statements
-from commonlore.db.vectors import as_halfvec
-from commonlore.domain.ids import NewId, new_id
+from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.value import NORMALIZATION_VERSION
 from commonlore.domain.ports import Vectors
-from commonlore.domain.projection.posting import count_terms, document_statistics
-from commonlore.domain.remember.changes import Changes, DocumentRow
+from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.decide import Cited, Relationship
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared
@@ -35,7 +34,6 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 
 _SQL = statements("ledger")
-_ROWS = statements("ledger_rows")
 _INSTALLATION = statements("installation")
 
 
@@ -138,87 +136,14 @@ class LedgerSession:
             subjects=[item.subject_entity_id for item in wanted],
             predicates=[item.predicate_key for item in wanted],
             objects=[item.object_entity_id or item.object_value_id for item in wanted],
-            generation=(await self._generations())[0],
+            generation=(await served_generations(self._transaction))[0],
         )
         return [_relationship(row) for row in await cursor.fetchall()]
 
-    async def _generations(self) -> list[int]:
-        cursor = await self._transaction.execute(_SQL["served_generation"])
-        return [row["generation"] for row in await cursor.fetchall()]
-
     async def write(self, submission: Submission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
-        generations = await self._generations()
-        common = {"now": submission.now, "submission_id": submission.submission_id, "profile_id": self.actor.profile_id}
-        touched = [item.relationship_id for item in changes.changed]
-        # A new row may give way in the same call, or speak for a text that had lost its claims.
-        settled = [*touched, *(item.relationship_id for item in changes.relationships)]
-        async with self._transaction.connection.pipeline():
-            for name in ("entities", "resolutions", "values", "predicates"):
-                await self._rows(name, getattr(changes, name), common)
-            await self._rows("changed", [item for item in changes.changed if item.status != "active"], common)
-            await self._rows("changed", [item for item in changes.changed if item.status == "active"], common)
-            for name in ("relationships", "observations", "verifications", "supports", "transitions"):
-                await self._rows(name, getattr(changes, name), common)
-            if touched:
-                await self._transaction.execute(_ROWS["recount"], relationship_ids=touched)
-            if settled:
-                await self._transaction.execute(_ROWS["release_supported"], relationship_ids=settled)
-                await self._transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=settled, now=submission.now)
-            for generation in generations:
-                await self._documents(generation, changes.documents, vectors)
-        return any(row.document_text not in vectors for row in changes.documents)
-
-    async def _rows(self, name: str, rows: Sequence[msgspec.Struct], common: Mapping[str, object]) -> None:
-        if rows:
-            await self._transaction.execute(_ROWS[name], rows=msgspec.json.encode(rows).decode(), **common)
-
-    async def _documents(self, generation: int, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]) -> None:
-        if not documents:
-            return
-        replaced = [row.relationship_id for row in documents if row.replaces is not None]
-        if replaced:
-            await self._transaction.execute(_ROWS["forget_postings"], generation=generation, relationship_ids=replaced)
-        rows = [
-            {
-                "relationship_id": row.relationship_id,
-                "source_version": row.source_version,
-                "document_text": row.document_text,
-                "search_state": "current" if row.document_text in vectors else "pending",
-            }
-            for row in documents
-        ]
-        await self._transaction.execute(_ROWS["documents"], generation=generation, rows=msgspec.json.encode(rows).decode())
-        counted = [(row.relationship_id, count_terms(row.document_text)) for row in documents]
-        postings = [(term, key, frequency, found.length) for key, found in counted for term, frequency in found.frequencies.items()]
-        terms, keys, frequencies, lengths = zip(*sorted(postings), strict=True)
-        await self._transaction.execute(
-            _ROWS["document_postings"],
-            generation=generation,
-            terms=list(terms),
-            relationship_ids=list(keys),
-            frequencies=list(frequencies),
-            lengths=list(lengths),
-        )
-        await self._statistics(generation, documents)
-        embedded = [row for row in documents if row.document_text in vectors]
-        if embedded:
-            await self._transaction.execute(
-                _ROWS["document_vectors"],
-                generation=generation,
-                relationship_ids=[row.relationship_id for row in embedded],
-                embeddings=[as_halfvec(vectors[row.document_text]) for row in embedded],
-            )
-
-    async def _statistics(self, generation: int, documents: Sequence[DocumentRow]) -> None:
-        difference = document_statistics([(row.document_text, row.replaces) for row in documents])
-        await self._transaction.execute(
-            _ROWS["document_statistics"],
-            generation=generation,
-            statistic_id=new_id(),
-            terms=list(difference.documents_by_term),
-            counts=list(difference.documents_by_term.values()),
-            documents=difference.documents,
-            length=difference.length,
+        profile_id = self.actor.profile_id
+        return await write_changes(
+            self._transaction, changes, vectors, now=submission.now, submission_id=submission.submission_id, profile_id=profile_id
         )
 
     async def enqueue_embedding(self) -> None:

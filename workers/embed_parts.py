@@ -13,7 +13,7 @@ from uuid import UUID
 from commonlore.db.assemble import Adapters
 from commonlore.db.backlog import SpaceBacklog, WaitingText, served_contract_key
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, Vectors
-from commonlore.domain.remember.service import embed_whole
+from commonlore.domain.projection.embed import embed_whole
 
 BATCH = 64
 log = logging.getLogger(__name__)

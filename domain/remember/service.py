@@ -16,25 +16,21 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-import numpy as np
-
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.evidence import source_group_key
 from commonlore.domain.ledger.relationship import Statement
-from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, Vectors
+from commonlore.domain.ports import Embedder, Vectors
+from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
 from commonlore.domain.remember.ground import CitedText
-from commonlore.domain.remember.prepare import MAX_PART_TOKENS, Prepared, PreparedEvidence
+from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult
 from commonlore.domain.tenancy.actor import Actor, Space
-from commonlore.domain.text.parts import split_parts
 from commonlore.domain.time import Clock
-
-INLINE_VECTORS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +138,7 @@ async def remember(
             return _replayed(prepared, replay)
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
         served = await reader.read_contract_key()
-    vectors, warnings = await _embed(_foresee(prepared, names, new_id), embedder, served)
+    vectors, warnings = await embed_inline(_foresee(prepared, names, new_id), embedder, served)
     async with ledger.writing() as writer:
         space = await _open(writer, prepared)
         submission = Submission(new_id(), writer.actor, space, prepared, correlation_id, clock())
@@ -179,32 +175,6 @@ def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
         if resolved.statement is not None:
             texts.append(wording_of(resolved, resolved.prepared.valid_to))
     return list(dict.fromkeys(texts))
-
-
-async def _embed(texts: Sequence[str], embedder: Embedder, served: str | None) -> tuple[dict[str, Vectors], list[str]]:
-    """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
-    if embedder.contract.key != served:
-        return {}, ["This process runs another embedding model than the stored vectors; the texts are searchable by their words alone."]
-    inline = texts[:INLINE_VECTORS]
-    try:
-        short = [text for text in inline if embedder.count_tokens(text) <= embedder.max_tokens]
-        made = dict(zip(short, await embedder.embed_texts(short), strict=True)) if short else {}
-        for text in inline:
-            if text not in made:
-                made[text] = await embed_whole(embedder, text)
-    except (EmbeddingUnavailable, EmbeddingMalformed):
-        return {}, ["The embedder did not answer; the texts are searchable by their words and get their vectors by a job."]
-    return made, []
-
-
-async def embed_whole(embedder: Embedder, text: str) -> Vectors:
-    """The vector of a text of any length: the mean over its pieces, unit length. Nothing is cut."""
-    pieces = [text[span.start : span.end] for span in split_parts(text, embedder.count_tokens, max_tokens=min(MAX_PART_TOKENS, embedder.max_tokens))]
-    mean = (await embedder.embed_texts([piece for piece in pieces if piece.strip()])).mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    if not np.isfinite(length) or length < 1e-6:
-        raise EmbeddingMalformed("the mean of the pieces has no direction")
-    return np.asarray(mean / length, dtype=np.float32)
 
 
 async def _relate(
