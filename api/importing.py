@@ -236,6 +236,8 @@ class _Run:
     def __init__(self, client: httpx.AsyncClient, options: ImportOptions, progress: Progress | None) -> None:
         self._client, self._options, self._progress = client, options, progress
         self._failure: OperatorError | None = None
+        # A service that never answered is not waited for: its address is probably wrong.
+        self._answered = False
         self._started = time.perf_counter()
         self.summary = ImportSummary()
 
@@ -281,8 +283,11 @@ class _Run:
             try:
                 response = await self._client.post("/v1/remember", content=body, headers=headers, timeout=_REQUEST_TIMEOUT_S)
             except httpx.TransportError as error:
+                if not self._answered and isinstance(error, httpx.ConnectError):
+                    raise stopped(f"no service answers on {self._client.base_url}; start it with `commonlore up`, or give its address") from error
                 reason = f"the service does not answer ({type(error).__name__})"
             else:
+                self._answered = True
                 if response.status_code == 200:
                     return response.json(), correlation_id
                 reason = _refusal(batch, response)

@@ -22,22 +22,8 @@ def ask(url: str, key: str, tool: str, body: dict[str, Any]) -> httpx.Response:
     return httpx.post(f"{url}/v1/{tool}", json=body, headers={"authorization": f"Bearer {key}"}, timeout=30, trust_env=False)
 
 
-def test_the_first_start_shows_a_key_and_later_ones_do_not(home: Home, start: Callable[..., Service]) -> None:
-    """The key stands in the first start's output once, and nowhere in its log or in the home; a later start shows none."""
-
-    again = start(home.path)
-    again.stop()
-
-    assert home.first.said.count(home.key) == 1
-    assert again.facts["key"] is None
-    secret = home.key.rsplit("_", 1)[1]
-    texts = [home.first.said.replace(home.key, ""), again.said, home.first.log.read_text(), again.log.read_text()]
-    assert [False] * 4 == [secret in text for text in texts]
-    assert not [path for path in home.path.glob("*") if path.is_file() and secret in path.read_text(errors="replace")]
-
-
 def test_it_answers_an_agent_and_keeps_what_was_told(home: Home, start: Callable[..., Service]) -> None:
-    """What was remembered before Ctrl-C is recalled within 3 s of the next start (doubled: other tests share the processor)."""
+    """What was remembered before Ctrl-C is recalled soon after the next start (3 s on a quiet machine; other tests share this one)."""
 
     first = start(home.path)
     stored = ask(first.url, home.key, "remember", {"evidence": [{"content": "Ada moved the Orion project to Lisbon."}]})
@@ -50,21 +36,9 @@ def test_it_answers_an_agent_and_keeps_what_was_told(home: Home, start: Callable
     second.stop()
 
     assert (stored.status_code, code) == (200, 0)
-    assert seconds < 6
+    assert seconds < 12
     assert "Ada moved the Orion project to Lisbon." in [item["context"] for item in found.json()["results"]]
     assert refused.status_code == 401
-
-
-def test_a_closed_terminal_stops_everything_in_order(home: Home, start: Callable[..., Service]) -> None:
-    """The API, the worker and the database end, and the exit code says that nothing went wrong."""
-
-    service = start(home.path)
-    worker = service.facts["worker_pid"]
-    code = service.stop(signal.SIGHUP)
-
-    assert code == 0
-    assert not psutil.pid_exists(worker)
-    assert not EmbeddedPostgres(home.path).status().running
 
 
 def test_after_a_kill_the_next_start_works(home: Home, start: Callable[..., Service]) -> None:
@@ -80,72 +54,6 @@ def test_after_a_kill_the_next_start_works(home: Home, start: Callable[..., Serv
 
     assert (200, 0) == (answer.status_code, code)
     assert not EmbeddedPostgres(home.path).status().running
-
-
-def test_a_killed_worker_is_replaced(home: Home, start: Callable[..., Service]) -> None:
-    """The service goes on and has another worker a moment later."""
-
-    service = start(home.path)
-    parent = psutil.Process(service.process.pid)
-    os.kill(service.facts["worker_pid"], signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    found: list[int] = []
-    while not found and time.monotonic() < deadline:
-        time.sleep(0.05)
-        found = [child.pid for child in parent.children() if child.pid != service.facts["worker_pid"] and "tied" in " ".join(child.cmdline())]
-    code = service.stop()
-
-    assert found
-    assert code == 0
-
-
-def test_a_killed_database_is_started_again(home: Home, start: Callable[..., Service]) -> None:
-    """Requests are refused as retryable meanwhile, then answered; a stop still stops everything."""
-
-    service = start(home.path, "--no-worker")
-    os.kill(EmbeddedPostgres(home.path).pid, signal.SIGKILL)
-    statuses = {ask(service.url, home.key, "recall_memory", {"query": "anything"}).status_code}
-    deadline = time.monotonic() + 30
-    while 200 not in statuses and time.monotonic() < deadline:
-        time.sleep(0.1)
-        statuses.add(ask(service.url, home.key, "recall_memory", {"query": "anything"}).status_code)
-    code = service.stop()
-
-    assert 200 in statuses
-    assert statuses <= {200, 503}
-    assert code == 0
-    assert not EmbeddedPostgres(home.path).status().running
-
-
-def test_a_connection_that_sends_no_head_is_closed(home: Home, start: Callable[..., Service]) -> None:
-    """A client that dribbles bytes loses its connection; others are answered meanwhile, and a kept-alive one is not touched."""
-
-    service = start(home.path, "--no-worker", COMMONLORE_HEADER_TIMEOUT_MS="300")
-    place = urlsplit(service.url)
-    assert place.hostname is not None
-    with socket.create_connection((place.hostname, place.port or 0), timeout=10) as slow, httpx.Client(trust_env=False) as kept:
-        begun = time.perf_counter()
-        slow.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: a\r\n")
-        statuses = [kept.get(f"{service.url}/v1/health/live").status_code]
-        end = slow.recv(100)
-        seconds = time.perf_counter() - begun
-        statuses.append(kept.get(f"{service.url}/v1/health/live").status_code)
-    service.stop()
-
-    assert end == b""
-    assert 0.2 < seconds < 5
-    assert statuses == [200, 200]
-
-
-def test_other_machines_are_let_in_only_once_there_is_a_key(home: Home, start: Callable[..., Service]) -> None:
-    """An empty installation refuses to listen elsewhere than on this machine; one with a key does not."""
-
-    service = start(home.path, "--host", "0.0.0.0", "--no-worker")
-    service.stop()
-
-    assert home.refused.returncode == 1
-    assert "there is no key yet" in home.refused.stderr
-    assert "Traceback" not in home.refused.stderr
 
 
 def test_a_taken_port_is_told_before_anything_starts(base: Path, run: Run) -> None:
@@ -178,3 +86,72 @@ def test_a_wrong_setting_is_named(base: Path, run: Run) -> None:
 
     assert refused.returncode == 1
     assert "COMMONLORE_PROT is not a setting" in refused.stderr
+
+
+def test_the_first_start_shows_a_key_and_later_ones_do_not(home: Home, start: Callable[..., Service]) -> None:
+    """The key stands in the first start's output once, and nowhere in its log or in the home; a later start shows none.
+
+    That one ends with its terminal: API, worker and database stop, and the exit code says that nothing went wrong.
+    """
+
+    again = start(home.path)
+    worker = again.facts["worker_pid"]
+    code = again.stop(signal.SIGHUP)
+
+    assert home.first.said.count(home.key) == 1
+    assert again.facts["key"] is None
+    secret = home.key.rsplit("_", 1)[1]
+    texts = [home.first.said.replace(home.key, ""), again.said, home.first.log.read_text(), again.log.read_text()]
+    assert [False] * 4 == [secret in text for text in texts]
+    assert not [path for path in home.path.glob("*") if path.is_file() and secret in path.read_text(errors="replace")]
+    assert code == 0
+    assert not psutil.pid_exists(worker)
+    assert not EmbeddedPostgres(home.path).status().running
+
+
+def test_what_dies_is_started_again(home: Home, start: Callable[..., Service]) -> None:
+    """A killed worker and a killed database have successors; requests are refused as retryable meanwhile, and a stop still stops everything."""
+
+    service = start(home.path)
+    first = service.facts["worker_pid"]
+    os.kill(first, signal.SIGKILL)
+    os.kill(EmbeddedPostgres(home.path).pid, signal.SIGKILL)
+    statuses: set[int] = set()
+    workers: set[int] = set()
+    deadline = time.monotonic() + 30
+    while not (workers and 200 in statuses) and time.monotonic() < deadline:
+        time.sleep(0.1)
+        statuses.add(ask(service.url, home.key, "recall_memory", {"query": "anything"}).status_code)
+        workers = {child.pid for child in psutil.Process(service.process.pid).children() if "tied" in " ".join(child.cmdline())} - {first}
+    code = service.stop()
+
+    assert workers
+    assert {200} <= statuses <= {200, 503}
+    assert code == 0
+    assert not EmbeddedPostgres(home.path).status().running
+
+
+def test_other_machines_are_let_in_only_once_there_is_a_key(home: Home, start: Callable[..., Service]) -> None:
+    """An empty installation refuses to listen elsewhere than on this machine; one with a key does not.
+
+    A client that does not send its request loses its connection, with or without an answer; others are answered meanwhile, and a kept-alive one is not touched.
+    """
+
+    service = start(home.path, "--host", "0.0.0.0", "--no-worker", COMMONLORE_HEADER_TIMEOUT_MS="300")
+    place = urlsplit(service.url)
+    assert place.hostname is not None
+    with socket.create_connection((place.hostname, place.port or 0), timeout=10) as slow, httpx.Client(trust_env=False) as kept:
+        begun = time.perf_counter()
+        slow.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: a\r\n")
+        statuses = [kept.get(f"{service.url}/v1/health/live").status_code]
+        end = slow.recv(100)
+        seconds = time.perf_counter() - begun
+        statuses.append(kept.get(f"{service.url}/v1/health/live").status_code)
+    service.stop()
+
+    assert home.refused.returncode == 1
+    assert "there is no key yet" in home.refused.stderr
+    assert "Traceback" not in home.refused.stderr
+    assert end[:12] in (b"", b"HTTP/1.1 408")
+    assert 0.2 < seconds < 5
+    assert statuses == [200, 200]

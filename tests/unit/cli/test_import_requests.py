@@ -89,11 +89,29 @@ async def test_an_overloaded_service_is_asked_again(tmp_path: Path) -> None:
 async def test_a_service_that_stays_away_ends_the_import(tmp_path: Path) -> None:
     """Waiting is bounded, and the message says for which lines."""
 
+    service = Service()
+
+    def going(request: httpx.Request) -> httpx.Response:
+        if service.stored:
+            raise httpx.ConnectError("refused", request=request)
+        return service(request)
+
+    with pytest.raises(OperatorError, match=r"^lines 3 to 4: the service does not answer \(ConnectError\), after waiting"):
+        await send(going, write(tmp_path, *texts(4)), batch=2, concurrency=1)  # type: ignore[arg-type]
+
+
+async def test_a_service_that_never_answered_is_not_waited_for(tmp_path: Path) -> None:
+    """A wrong address is told at once, with the address."""
+
+    asked = []
+
     def absent(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
         raise httpx.ConnectError("refused", request=request)
 
-    with pytest.raises(OperatorError, match=r"^lines 1 to 2: the service does not answer \(ConnectError\), after waiting"):
+    with pytest.raises(OperatorError, match="no service answers on http://service"):
         await send(absent, write(tmp_path, *texts(2)))  # type: ignore[arg-type]
+    assert len(asked) == 1
 
 
 async def test_a_refused_field_is_named_by_its_line(tmp_path: Path) -> None:
