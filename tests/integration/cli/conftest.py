@@ -71,7 +71,7 @@ def _stop_servers(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def start(base: Path) -> Iterator[Callable[..., Service]]:
     """Start the service on a home and wait until it answers."""
-    made: list[Service] = []
+    made: list[subprocess.Popen[str]] = []
 
     def begin(home: Path, *arguments: str, **extra: str) -> Service:
         log = base / f"up-{len(made)}.log"
@@ -79,22 +79,21 @@ def start(base: Path) -> Iterator[Callable[..., Service]]:
             process = subprocess.Popen(
                 [PROGRAM, "up", "--json", *arguments], env=environment(home, extra), stdout=subprocess.PIPE, stderr=errors, text=True
             )
+        made.append(process)
         assert process.stdout is not None
         said = ""
         for line in process.stdout:
             said += line
             if line == "}\n":
                 break
-        facts = json.loads(said)
-        assert "url" in facts, f"{said}\n{log.read_text()}"
-        made.append(Service(process, facts, log, said))
-        return made[-1]
+        assert '"url"' in said, f"{said}\n{log.read_text()}"
+        return Service(process, json.loads(said), log, said)
 
     yield begin
-    for service in made:
-        if service.process.poll() is None:
-            service.process.kill()
-        service.process.communicate()
+    for process in made:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 @dataclass
