@@ -182,3 +182,19 @@ def a_batch_keeps_its_order(world: World) -> None:
 
     assert [after] * 3 == before
     assert 20 == len(after[0])
+
+
+@case("B091-d")
+def no_date_is_derived(world: World) -> None:
+    """The time of the text is kept as given, and no other is made of its words."""
+    ann = world.actor()
+    made = ann.ingest(
+        "We moved Orion to Basel last Tuesday.",
+        occurred_at=world.given["args"]["observed_at"],
+        relationships=[a_relationship("Orion", "moved_to", "Basel", kinds=("project", "place"))],
+    )
+    found = ann.recall("moved Orion")["results"][0]
+    relationship = ann.trace(split_of(made)["relationship_id"])["relationship"]
+
+    assert "2023-05-24T10:00:00Z" == found["occurred_at"]
+    assert (None, None) == (relationship["valid_from"], relationship["valid_to"])

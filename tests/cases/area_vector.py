@@ -270,3 +270,15 @@ def an_old_text_is_found_among_newer_ones(world: World) -> None:
         asyncio.run(_work(world, ann, PlacedEmbedder()))
 
         assert ["near and long ago"] == ann.contexts(QUERY, limit=1) == before
+
+
+@case("B131-a")
+def a_text_larger_than_a_batch_of_work_is_processed(world: World) -> None:
+    """More parts than the job takes at once (64), and 32 are made with the write (decisions.md 19)."""
+    ann = world.actor()
+    made = ann.ingest(" ".join(f"Line {number} of the minutes names another harbour and its weather." for number in range(900)))
+    vectors = asyncio.run(_work(world, ann, HashEmbedder()))
+
+    assert made["evidence"][0]["parts"] > 128
+    assert [made["evidence"][0]["parts"] - 32] == vectors
+    assert "current" == ann.recall("harbour b131")["search_states"]["evidence"]
