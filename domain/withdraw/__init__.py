@@ -1,0 +1,1 @@
+"""Evidence that stops counting: retracted, superseded, revised, quarantined; and quarantine that ends."""
