@@ -1,0 +1,166 @@
+"""The searches read the rows of their own space and no others, by the index that was made for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from commonlore.db.recall import FRONTIER, HYDRATE, OPEN_FRONTIER
+from commonlore.db.sql import statements
+from commonlore.domain.ids import new_id
+from tests.support.databases import TestDatabase, clone, drop
+
+OURS, TEAMS, PARTS, OTHER_PARTS = new_id(), 50, 5000, 100
+VECTOR = "[" + ",".join(["0.05"] * 384) + "]"
+
+
+@pytest.fixture(scope="module")
+def populated(template: str) -> Iterator[TestDatabase]:
+    """One team with 5,000 parts and 500 relationships' vectors, and fifty others with 100 parts each."""
+    made = clone(template)
+    with psycopg.connect(made.admin_conninfo, autocommit=True) as connection:
+        teams = [(OURS, PARTS), *[(new_id(), OTHER_PARTS) for _ in range(TEAMS)]]
+        for team_id, parts in teams:
+            space_id, profile_id, credential_id, submission_id = (new_id() for _ in range(4))
+            connection.execute("insert into commonlore.team (team_id, name, known_from) values (%s, %s, now())", (team_id, f"team {team_id}"))
+            connection.execute(
+                "insert into commonlore.profile (team_id, profile_id, name, profile_kind, known_from) values (%s, %s, 'p', 'agent', now())",
+                (team_id, profile_id),
+            )
+            connection.execute(
+                "insert into commonlore.credential (team_id, credential_id, profile_id, name, prefix, suffix, secret_sha256, scopes, memory_binding, known_from) "
+                "values (%s, %s, %s, 'k', %s, 'abc', sha256('x'), '{read}', 'shared_only', now())",
+                (team_id, credential_id, profile_id, str(team_id)[:8]),
+            )
+            epoch = connection.execute("select nextval('commonlore.space_epoch_number')").fetchone()[0]  # type: ignore[index]
+            with connection.transaction():
+                connection.execute(
+                    "insert into commonlore.space (team_id, space_id, space_kind, space_epoch, known_from) values (%s, %s, 'team_shared', %s, now())",
+                    (team_id, space_id, epoch),
+                )
+                connection.execute(
+                    "insert into commonlore.space_epoch (team_id, space_epoch, space_id, known_from) values (%s, %s, %s, now())",
+                    (team_id, epoch, space_id),
+                )
+            connection.execute(
+                "insert into commonlore.submission (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, request_sha256, known_from) "
+                "values (%s, %s, %s, 'remember', %s, %s, sha256('x'), now())",
+                (team_id, epoch, submission_id, profile_id, credential_id),
+            )
+            _fill(connection, team_id, epoch, submission_id, profile_id, parts)
+        connection.execute("vacuum analyze")
+    yield made
+    drop(made.name)
+
+
+def _fill(connection: psycopg.Connection, team_id: object, epoch: int, submission_id: object, profile_id: object, parts: int) -> None:
+    common = {"team": team_id, "epoch": epoch, "submission": submission_id, "profile": profile_id, "parts": parts}
+    for statement in (
+        "insert into commonlore.evidence (team_id, space_epoch, evidence_id, submission_id, evidence_index, owner_profile_id, content, content_sha256, "
+        "source_type, authority, labels, part_count, known_from) "
+        "select %(team)s, %(epoch)s, md5(%(team)s::text || n)::uuid, %(submission)s, n, %(profile)s, 'text ' || n, sha256(n::text::bytea), 'manual', 'unknown', '{}', 1, now() "
+        "from generate_series(1, %(parts)s) n",
+        "insert into commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no, span_start, span_end) "
+        "select team_id, space_epoch, evidence_id, 0, 0, 5 from commonlore.evidence where team_id = %(team)s",
+        "insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length) "
+        "select team_id, space_epoch, t.term, evidence_id, 0, 1, 10 from commonlore.evidence "
+        "cross join lateral (values ('common'), ('w' || evidence_index %% 100), ('r' || evidence_index)) t (term) where team_id = %(team)s",
+        "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) "
+        "select team_id, space_epoch, evidence_id, 0, array_fill(0.05 + 0.00001 * evidence_index, array[384])::real[]::halfvec(384) "
+        "from commonlore.evidence where team_id = %(team)s",
+    ):
+        connection.execute(statement, common)
+
+
+@pytest.fixture
+def serving(populated: TestDatabase) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    with psycopg.connect(populated.serving_conninfo, row_factory=dict_row) as connection:
+        yield connection
+
+
+def parameters(connection: psycopg.Connection[dict[str, Any]], **given: object) -> dict[str, Any]:
+    """Enter the team and its space as a recall does; the values that its statements take."""
+    connection.execute(statements("session")["enter_team"], {"team_id": OURS, "timeout_ms": 20_000})
+    row = connection.execute("select space_id, space_epoch from commonlore.space").fetchone()
+    assert row is not None
+    connection.execute(statements("session")["enter_space"], {"team_id": OURS, "space_id": row["space_id"]})
+    return {
+        "team_id": OURS,
+        "space_epoch": row["space_epoch"],
+        "known_evidence_ids": [],
+        "present": True,
+        "depth": 200,
+        "part_depth": 400,
+        "vector": VECTOR,
+        "k1": 1.2,
+        "b": 0.4,
+        "average_length": 10.0,
+        **given,
+    }
+
+
+def explained(connection: psycopg.Connection[dict[str, Any]], statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every node of the plan as it ran."""
+    row = connection.execute(f"explain (analyze, format json, timing off) {statement}".encode(), values).fetchone()
+    assert row is not None
+    plan = row["QUERY PLAN"] if not isinstance(row["QUERY PLAN"], str) else json.loads(row["QUERY PLAN"])
+
+    def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        yield node
+        for child in node.get("Plans", ()):
+            yield from nodes(child)
+
+    return list(nodes(plan[0]["Plan"]))
+
+
+def scans(nodes: list[dict[str, Any]], table: str) -> list[dict[str, Any]]:
+    return [node for node in nodes if node.get("Relation Name") == table]
+
+
+@pytest.mark.parametrize("terms", [["r17"], ["w17", "r17"], ["common", "w1", "w2", "r3"]])
+@pytest.mark.parametrize("gated", [True, False])
+def test_the_words_are_read_from_the_key_alone(serving: psycopg.Connection[dict[str, Any]], terms: list[str], gated: bool) -> None:
+    """Index-only over the postings' key, for rare and common terms, under the policy, as the serving role."""
+    values = parameters(serving, terms=terms, weights=[1.0] * len(terms))
+    (scan,) = scans(explained(serving, (FRONTIER if gated else OPEN_FRONTIER)["evidence_lexical"], values), "evidence_posting")
+
+    assert ("Index Only Scan", "evidence_posting_pkey", 0) == (scan["Node Type"], scan["Index Name"], scan["Heap Fetches"])
+    assert 0 == scan.get("Rows Removed by Filter", 0)
+
+
+def test_the_vectors_of_the_space_alone_are_read(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """5,000 of 10,000 rows: no row of another team is touched, not even to be thrown away."""
+    (scan,) = scans(explained(serving, OPEN_FRONTIER["evidence_vector"], parameters(serving)), "evidence_vector_1")
+
+    assert ("Index Only Scan", "evidence_vector_1_pkey") == (scan["Node Type"], scan["Index Name"])
+    assert (PARTS, 0) == (scan["Actual Rows"] * scan["Actual Loops"], scan.get("Rows Removed by Filter", 0))
+
+
+def test_rows_are_fetched_by_their_key(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """Hydrating ten texts reads ten rows of evidence, not the space."""
+    ids = [row["evidence_id"] for row in _ids(serving)]
+    values = parameters(
+        serving, evidence_ids=ids, wanted_ids=ids, wanted_parts=[0] * 10, valid_at=None, known_at=None, event_time=None, equivalents=21
+    )
+    nodes = explained(serving, HYDRATE["hydrate_evidence"], values)
+
+    assert [] == [node["Node Type"] for node in nodes if node["Node Type"] == "Seq Scan" and node["Relation Name"] in ("evidence", "evidence_part")]
+    assert all(node["Actual Rows"] * node["Actual Loops"] <= 40 for node in scans(nodes, "evidence") + scans(nodes, "evidence_part"))
+
+
+def _ids(connection: psycopg.Connection[dict[str, Any]]) -> list[dict[str, Any]]:
+    parameters(connection)
+    return connection.execute("select evidence_id from commonlore.evidence order by evidence_id limit 10").fetchall()
+
+
+def test_a_session_without_a_team_reads_nothing(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """Fails closed, and cheaply: the policy's condition is empty before a row is read."""
+    for table in ("evidence_posting", "evidence_vector_1", "evidence"):
+        row = serving.execute(f"select count(*) as n from commonlore.{table}".encode()).fetchone()
+
+        assert row is not None and 0 == row["n"]
