@@ -204,6 +204,7 @@ async def _statistics(transaction: TeamTransaction, parts: Sequence[Part], stati
         counts=[by_term[term] for term in terms],
         parts=len(parts),
         length=sum(part.length for part in parts),
+        texts=sum(part.part_no == 0 for part in parts),
     )
 
 

@@ -1,56 +1,27 @@
-"""`RecallSnapshot` over PostgreSQL: one READ ONLY, REPEATABLE READ transaction, pipelined, one space open at a time.
-
-When a statement of a branch fails, the transaction is taken back to where the search began and every branch is tried
-alone: a private space, a vector branch or the relationship lane may then be missing and is stated; the evidence of the
-team's shared space may not.
-"""
+"""`RecallSnapshot` over PostgreSQL: one READ ONLY, REPEATABLE READ transaction, one space open at a time."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, cast
 from uuid import UUID
 
-import psycopg
 from psycopg import AsyncCursor
-from psycopg.rows import DictRow, TupleRow
+from psycopg.rows import DictRow
 
-from commonlore.db.errors import stated
+from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
-from commonlore.db.sql import statements
-from commonlore.db.vectors import as_halfvec
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.context import part_numbers
-from commonlore.domain.recall.fusion import BranchHit
-from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.lexical import LexicalStatistics
-from commonlore.domain.recall.plan import GenerationState, LexicalPlan, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
+from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
 from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, RelationshipRow, SupportPath, ValueRef
-from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, KnownCoverage, RelationshipBranches
+from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
-from commonlore.domain.time import Clock, TemporalView
+from commonlore.domain.time import Clock
 
-# Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
-PARTS_PER_EVIDENCE = 2
-
-
-def _complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
-    """The statements of a subject with the one condition of eligibility, and other fragments, put in place."""
-    pieces = {"{eligible}": statements("hydrate")["relationship_eligible"], **{"{" + name + "}": text for name, text in fragments.items()}}
-    complete: dict[str, LiteralString] = {}
-    for name, text in statements(subject).items():
-        for place, piece in pieces.items():
-            text = text.replace(place, piece)
-        complete[name] = text
-    return complete
-
-
-FRONTIER = _complete("frontier", gate=statements("frontier")["evidence_gate"])
-# The same without a gate that could refuse nothing: it would cost a tenth of the search.
-OPEN_FRONTIER = _complete("frontier", gate="true")
-HYDRATE = _complete("hydrate")
+HYDRATE = complete("hydrate")
 
 
 @asynccontextmanager
@@ -70,6 +41,7 @@ class PostgresRecallSnapshot:
     def __init__(self, actor: Actor, transaction: TeamTransaction) -> None:
         self.actor = actor
         self._transaction = transaction
+        self._frontier = Frontier(transaction)
         self._generation = 1
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
@@ -84,122 +56,7 @@ class PostgresRecallSnapshot:
         return found
 
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
-        if not plan.spaces:
-            return {}
-        try:
-            async with self._transaction.connection.pipeline():
-                lexical = [await self._ask_lexical(plan, space_plan, depth) for space_plan in plan.spaces]
-                embedded = (await vector).under(plan.contract_key)
-                near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
-                return {
-                    space_plan.space.space_id: Fetched(
-                        await _evidence(space_plan, lexical[place][0], near[place][0], depth),
-                        await _relationships(lexical[place][1], near[place][1], depth),
-                    )
-                    for place, space_plan in enumerate(plan.spaces)
-                }
-        except psycopg.Error as error:
-            if self._transaction.connection.closed or error.sqlstate == "57014":
-                raise
-            await self._transaction.connection.execute("rollback to savepoint branches")
-            self._transaction.forget_space()
-        embedded = (await vector).under(plan.contract_key)
-        return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, embedded, depth) for space_plan in plan.spaces}
-
-    async def _fetch_alone(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Fetched:
-        """Each branch under its own savepoint; see the module for what may be missing."""
-        is_private = space_plan.space.public_kind == "private"
-        await self._transaction.enter(space_plan.space.space_id)
-        lexical = await self._alone(self._evidence_lexical(plan, space_plan, depth), required=not is_private)
-        near = await self._alone(self._evidence_vector(plan, space_plan, embedded, depth), required=False)
-        words = await self._alone(self._relationship_lexical(plan, space_plan, depth), required=False)
-        meaning = await self._alone(self._relationship_vector(plan, space_plan, embedded, depth), required=False)
-        evidence = None
-        if lexical is not None:
-            hits = await _evidence(space_plan, lexical, near or [], depth)
-            evidence = EvidenceBranches(hits.lexical, hits.vector, hits.full, vector_failed=near is None)
-        relationships = RelationshipBranches(failed=True)
-        if words is not None and meaning is not None:
-            relationships = await _relationships(words, meaning, depth)
-        return Fetched(evidence, relationships)
-
-    async def _alone(self, asking: Awaitable[AsyncCursor[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
-        connection = self._transaction.connection
-        await connection.execute("savepoint branch")
-        try:
-            cursor = await asking
-            return await cursor.fetchall() if cursor is not None else []
-        except psycopg.Error as error:
-            if required or connection.closed or error.sqlstate == "57014":
-                raise stated(error) from error
-            await connection.execute("rollback to savepoint branch")
-            self._transaction.forget_space()
-            return None
-
-    async def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
-        await self._transaction.enter(space_plan.space.space_id)
-        return await self._evidence_lexical(plan, space_plan, depth), await self._relationship_lexical(plan, space_plan, depth)
-
-    async def _ask_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> tuple[Rows, Rows]:
-        if embedded.vector is None:
-            return None, None
-        await self._transaction.enter(space_plan.space.space_id)
-        return await self._evidence_vector(plan, space_plan, embedded, depth), await self._relationship_vector(plan, space_plan, embedded, depth)
-
-    async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
-        lexical = space_plan.evidence_lexical
-        if not lexical.weights.terms:
-            return None
-        return await self._ask(
-            _frontier(plan, space_plan)["evidence_lexical"],
-            **_bm25(lexical, plan.policy),
-            known_evidence_ids=list(plan.intent.known_evidence_ids),
-            present=plan.intent.view.is_present,
-            depth=depth,
-        )
-
-    async def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> AsyncCursor[TupleRow] | None:
-        if embedded.vector is None:
-            return None
-        return await self._ask(
-            _frontier(plan, space_plan)["evidence_vector"],
-            vector=as_halfvec(embedded.vector),
-            known_evidence_ids=list(plan.intent.known_evidence_ids),
-            present=plan.intent.view.is_present,
-            part_depth=depth * PARTS_PER_EVIDENCE,
-            depth=depth,
-        )
-
-    async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
-        """Plain tuples: a branch has hundreds of rows, and each is read once."""
-        return await self._transaction.execute_tuples(statement, **parameters)
-
-    async def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
-        lexical = space_plan.relationship_lexical
-        if lexical is None or not lexical.weights.terms:
-            return None
-        return await self._ask(
-            FRONTIER["relationship_lexical"],
-            **_bm25(lexical, plan.policy),
-            **_view(plan.intent.view),
-            entity_ids=list(plan.intent.expand_from_entity_ids),
-            generation=space_plan.generation,
-            depth=depth,
-        )
-
-    async def _relationship_vector(
-        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int
-    ) -> AsyncCursor[TupleRow] | None:
-        if embedded.vector is None or not space_plan.relationship_vector:
-            return None
-        return await self._ask(
-            FRONTIER["relationship_vector"],
-            **_view(plan.intent.view),
-            vector=as_halfvec(embedded.vector),
-            entity_ids=list(plan.intent.expand_from_entity_ids),
-            generation=space_plan.generation,
-            depth=depth,
-        )
+        return await self._frontier.fetch(plan, vector, depth=depth)
 
     async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
         rows: dict[UUID, EvidenceRow] = {}
@@ -211,7 +68,7 @@ class PostgresRecallSnapshot:
                 cursors.append(
                     await self._transaction.execute(
                         HYDRATE["hydrate_evidence"],
-                        **_view(intent.view),
+                        **view_parameters(intent.view),
                         event_time=intent.view.event_time,
                         present=intent.view.is_present,
                         equivalents=_EQUIVALENTS + 1,
@@ -234,7 +91,7 @@ class PostgresRecallSnapshot:
                 cursors.append(
                     await self._transaction.execute(
                         HYDRATE["read_known"],
-                        **_view(intent.view),
+                        **view_parameters(intent.view),
                         evidence_ids=list(intent.known_evidence_ids),
                         relationship_ids=list(intent.known_relationship_ids),
                     )
@@ -247,7 +104,7 @@ class PostgresRecallSnapshot:
             cursors = []
             for space, keys in wanted.items():
                 await self._transaction.enter(space.space_id)
-                parameters = {**_view(intent.view), "groups": list(keys), "generation": self._generation, "present": intent.view.is_present}
+                parameters = {**view_parameters(intent.view), "groups": list(keys), "generation": self._generation, "present": intent.view.is_present}
                 cursors.append(await self._transaction.execute(HYDRATE["hydrate_groups"], **parameters))
             for cursor in cursors:
                 for row in await cursor.fetchall():
@@ -255,54 +112,15 @@ class PostgresRecallSnapshot:
         return groups
 
 
-Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 _EQUIVALENTS = RankingPolicy().equivalents_limit
 # More parts than any text has: the database has the last word on which neighbours exist.
 _MANY = 1 << 30
-
-
-def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
-    return {
-        "terms": list(lexical.weights.terms),
-        "weights": [weight * (policy.bm25_k1 + 1) for weight in lexical.weights.weights],
-        "average_length": lexical.average_length,
-        "k1": policy.bm25_k1,
-        "b": policy.bm25_b,
-    }
-
-
-def _view(view: TemporalView) -> dict[str, Any]:
-    return {"valid_at": view.valid_at, "known_at": view.known_at}
 
 
 async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:
     row = await cursor.fetchone()
     assert row is not None
     return row
-
-
-def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
-    gated = plan.intent.known_evidence_ids or (space_plan.has_exclusions and plan.intent.view.is_present)
-    return FRONTIER if gated else OPEN_FRONTIER
-
-
-async def _rows(source: Rows) -> Sequence[TupleRow]:
-    if source is None:
-        return []
-    return await source.fetchall() if isinstance(source, AsyncCursor) else source
-
-
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
-    """A vector branch is also cut when the parts it looked at were not all there are."""
-    first, second = await _rows(lexical), await _rows(near)
-    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > depth * PARTS_PER_EVIDENCE)
-    return EvidenceBranches(cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut)
-
-
-async def _relationships(lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
-    first, second = await _rows(lexical), await _rows(near)
-    cut = max(len(first), len(second)) >= depth
-    return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)
 
 
 def _statistics(row: DictRow) -> SpaceStatistics:
@@ -316,6 +134,8 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         generation_state=state,
         contract_key=row["contract_key"],
         has_exclusions=row["has_exclusions"],
+        has_sessions=row["has_sessions"],
+        texts=row["texts"],
     )
 
 

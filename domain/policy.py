@@ -11,6 +11,7 @@ RRF_K = 60
 class RankingPolicy:
     """
     `evidence_contract` names the fusion of the evidence lane; relationships are always fused by equal-weight RRF.
+    `sample_parts` is how many vectors of a space tell how widely a query's scores spread.
     `depth_rows` is what each branch contributes, whatever the caller's limit; a lane that stays short doubles it up to
     `depth_cap_rows`. `postings_budget` bounds the postings that one lexical branch reads: the rarest terms go first.
     `bm25_k1`, `bm25_b` as in Robertson and Zaragoza 2009; the values are those of tests/eval/lexical_baseline.py.
@@ -18,7 +19,7 @@ class RankingPolicy:
     """
 
     version: str = "ranking-1"
-    evidence_contract: str = "rrf-1"
+    evidence_contract: str = "zscore-1"
     depth_rows: int = 200
     depth_cap_rows: int = 3200
     postings_budget: int = 20_000
@@ -26,6 +27,7 @@ class RankingPolicy:
     bm25_b: float = 0.4
     context_chars: int = 2000
     equivalents_limit: int = 20
+    sample_parts: int = 256
 
     def __post_init__(self) -> None:
         if not 0 < self.depth_rows <= self.depth_cap_rows:

@@ -55,6 +55,8 @@ create table commonlore.evidence_statistic (
     statistic_id uuid not null,
     parts bigint not null,
     length bigint not null,
+    -- Whole texts, where `parts` counts their pieces.
+    texts bigint not null default 0,
     primary key (team_id, space_epoch, statistic_id)
 );
 
@@ -68,6 +70,8 @@ create table commonlore.evidence_vector_1 (
 );
 alter table commonlore.evidence_vector_1 alter column embedding set storage plain;
 alter table commonlore.evidence_vector_1 add primary key (team_id, space_epoch, evidence_id, part_no) include (embedding);
+-- The last digits of an id are random, so its order is a fixed sample of the space: how widely a query's distances spread.
+create index evidence_vector_1_sample on commonlore.evidence_vector_1 (team_id, space_epoch, "right"(evidence_id::text, 12), part_no);
 
 -- Parts whose vector is still to be made, or failed for good.
 create table commonlore.evidence_embedding_backlog (

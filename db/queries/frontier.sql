@@ -12,6 +12,15 @@ select
               where s.team_id = %(team_id)s::uuid -- tenant
                 and s.space_epoch = %(space_epoch)s::bigint -- tenant
              ), 0)::bigint as parts_length,
+    coalesce((select sum(s.texts) from commonlore.evidence_statistic s
+              where s.team_id = %(team_id)s::uuid -- tenant
+                and s.space_epoch = %(space_epoch)s::bigint -- tenant
+             ), 0)::bigint as texts,
+    exists (select from commonlore.evidence e
+            where e.session is not null and e.sequence is not null
+              and e.team_id = %(team_id)s::uuid -- tenant
+              and e.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_sessions,
     coalesce((select sum(s.documents) from commonlore.relationship_statistic s
               where s.generation = g.generation
                 and s.team_id = %(team_id)s::uuid -- tenant
@@ -100,6 +109,26 @@ from (
 ) s
 order by s.distance, s.evidence_id
 limit %(depth)s::int;
+
+-- name: evidence_spread
+-- Mean and standard deviation of a query's scores over a fixed sample of the space: the parts with the lowest last digits.
+select avg(-(s.embedding <#> %(vector)s::halfvec(384)))::float8 as mean, stddev_pop(-(s.embedding <#> %(vector)s::halfvec(384)))::float8 as deviation
+from (
+    select v.embedding from commonlore.evidence_vector_1 v
+    where v.team_id = %(team_id)s::uuid -- tenant
+      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by "right"(v.evidence_id::text, 12), v.part_no
+    limit %(sample)s::int
+) s;
+
+-- name: evidence_turns
+-- Where candidates stand in their sessions; those without a session or a sequence are left out.
+select e.evidence_id, e.session, e.sequence
+from commonlore.evidence e
+where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null and e.sequence is not null
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: relationship_lexical
 -- Eligible relationships by BM25 of their document, ties by creation, then id.

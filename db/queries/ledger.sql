@@ -98,8 +98,8 @@ with term as (
     select %(team_id)s::uuid, %(space_epoch)s::bigint, t.term, %(statistic_id)s::uuid, t.parts
     from unnest(%(terms)s::text[], %(counts)s::int[]) as t (term, parts)
 )
-insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, %(parts)s::bigint, %(length)s::bigint);
+insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length, texts)
+values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, %(parts)s::bigint, %(length)s::bigint, %(texts)s::bigint);
 
 -- name: insert_vectors
 insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding)

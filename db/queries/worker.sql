@@ -124,10 +124,10 @@ with gone as (
     delete from commonlore.evidence_statistic s
     where s.team_id = %(team_id)s::uuid -- tenant
       and s.space_epoch = %(space_epoch)s::bigint -- tenant
-    returning s.parts, s.length
+    returning s.parts, s.length, s.texts
 )
-insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, sum(w.parts), sum(w.length) from whole w having count(*) > 0;
+insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length, texts)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, sum(w.parts), sum(w.length), sum(w.texts) from whole w having count(*) > 0;
 
 -- name: fold_relationships
 with gone as (

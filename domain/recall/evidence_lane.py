@@ -12,7 +12,8 @@ from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.recall.context import assemble, part_numbers
-from commonlore.domain.recall.fusion import EVIDENCE_CONTRACTS, interleave
+from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
+from commonlore.domain.recall.fusion import interleave
 from commonlore.domain.recall.gate import admit
 from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched
@@ -67,7 +68,8 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
     spaces = [plan.space for plan in state.plan.spaces]
     branches = {space.space_id: fetched[space.space_id].evidence or EvidenceBranches() for space in spaces}
-    ranked = interleave([[(space, key) for key in contract(branches[space.space_id].lexical, branches[space.space_id].vector)] for space in spaces])
+    branches_in_order = [(space, branches[space.space_id]) for space in spaces]
+    ranked = interleave([[(space, key) for key in contract(found.lexical, found.vector, found.scale)] for space, found in branches_in_order])
     order = [(space, key) for space, key in ranked if (space.space_id, key.int) not in lane.considered]
     hits = {space.space_id: _hit_parts(branches[space.space_id]) for space in spaces}
     place = 0

@@ -1,9 +1,8 @@
-"""Reciprocal rank fusion, and the evidence ranking contracts that may be named."""
+"""Reciprocal rank fusion, and the fusion of spaces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -44,21 +43,6 @@ class BranchHit(NamedTuple):
     evidence_id: UUID
     part_no: int
     score: float
-
-
-EvidenceContract = Callable[[Sequence[BranchHit], Sequence[BranchHit]], list[UUID]]
-
-
-def rrf_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit]) -> list[UUID]:
-    """Contract `rrf-1`: equal-weight RRF with k = 60. Ties: best single rank, then id."""
-    # Whole numbers, not UUIDs, as keys: their hash costs a tenth, and a recall makes thousands.
-    ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
-    fused = fuse([[key.int for key, _, _ in lexical], [key.int for key, _, _ in vector]])
-    return [ids[key] for _, _, key in sorted((-score, rank, key) for key, (score, rank) in fused.items())]
-
-
-# Exchangeable by name: a contract orders ids, and nothing after it depends on how.
-EVIDENCE_CONTRACTS: Mapping[str, EvidenceContract] = MappingProxyType({"rrf-1": rrf_1})
 
 
 def interleave(branches: Sequence[Sequence[Key]]) -> Iterator[Key]:

@@ -59,6 +59,8 @@ class SpaceStatistics:
     generation_state: GenerationState
     contract_key: str | None
     has_exclusions: bool = False
+    has_sessions: bool = False
+    texts: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -82,7 +84,9 @@ class SpacePlan:
     relationship_vector: bool
     generation: int
     parts: int
+    texts: int
     has_exclusions: bool
+    has_sessions: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,11 @@ class RetrievalPlan:
     policy: RankingPolicy
     spaces: tuple[SpacePlan, ...]
     contract_key: str | None
+
+    @property
+    def wants_scale(self) -> bool:
+        """Whether the evidence contract asks what scores mean in each space."""
+        return self.policy.evidence_contract != "rrf-1"
 
 
 def make_plan(intent: RecallIntent, statistics: Sequence[tuple[Space, SpaceStatistics]], policy: RankingPolicy) -> RetrievalPlan:
@@ -117,7 +126,9 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         relationship_vector=intent.relationships_wanted and found.generation_state == "current",
         generation=found.generation,
         parts=found.evidence.documents,
+        texts=found.texts,
         has_exclusions=found.has_exclusions,
+        has_sessions=found.has_sessions,
     )
 
 

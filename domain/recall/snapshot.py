@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
@@ -22,6 +23,7 @@ class EvidenceBranches:
     vector: Sequence[BranchHit] = ()
     full: bool = False
     vector_failed: bool = False
+    scale: SpaceScale = field(default_factory=lambda: SpaceScale(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from commonlore.domain.recall.fusion import BranchHit, fuse, interleave, rrf_1
+from commonlore.domain.recall.contract import SpaceScale, rrf_1
+from commonlore.domain.recall.fusion import BranchHit, fuse, interleave
 
 
 def an_id(number: int) -> UUID:
@@ -39,19 +40,19 @@ def test_scores_are_those_of_the_page(ranks: tuple[int, ...], score: float) -> N
 def test_rank_62_in_both_ties_a_single_first_place_and_the_best_rank_decides() -> None:
     """2/122 equals 1/61, so the tie goes to the better single rank."""
     deep = list(range(100, 161))
-    order = rrf_1(hits(1, *deep[1:], 9), hits(*range(200, 261), 9))
+    order = rrf_1(hits(1, *deep[1:], 9), hits(*range(200, 261), 9), SpaceScale(0))
 
     assert fuse([[1]])[1].score == fuse([[*deep, 9], [*deep, 9]])[9].score
     assert order.index(an_id(1)) < order.index(an_id(9))
 
 
 def test_double_fifth_place_beats_a_single_first() -> None:
-    assert an_id(5) == rrf_1(hits(1, 2, 3, 4, 5), hits(6, 7, 8, 9, 5))[0]
+    assert an_id(5) == rrf_1(hits(1, 2, 3, 4, 5), hits(6, 7, 8, 9, 5), SpaceScale(0))[0]
 
 
 def test_ties_go_to_the_lower_id() -> None:
     """The same score and best rank: id, whichever branch it came from."""
-    assert [an_id(3), an_id(4)] == rrf_1(hits(4), hits(3)) == rrf_1(hits(3), hits(4))
+    assert [an_id(3), an_id(4)] == rrf_1(hits(4), hits(3), SpaceScale(0)) == rrf_1(hits(3), hits(4), SpaceScale(0))
 
 
 def test_best_rank_is_the_least_of_the_branches() -> None:
@@ -59,7 +60,7 @@ def test_best_rank_is_the_least_of_the_branches() -> None:
 
 
 def test_nothing_found_is_nothing() -> None:
-    assert [] == rrf_1([], [])
+    assert [] == rrf_1([], [], SpaceScale(0))
     assert {} == fuse([[], []])
 
 

@@ -1,0 +1,244 @@
+"""The branches of a recall over PostgreSQL: ranked candidates of each space, pipelined, one space open at a time.
+
+When a statement of a branch fails, the transaction is taken back to where the search began and every branch is tried
+alone: a private space, a vector branch or the relationship lane may then be missing and is stated; the evidence of the
+team's shared space may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from typing import Any, LiteralString, cast
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncCursor
+from psycopg.rows import TupleRow
+
+from commonlore.db.errors import stated
+from commonlore.db.session import TeamTransaction
+from commonlore.db.sql import statements
+from commonlore.db.vectors import as_halfvec
+from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.contract import SpaceScale
+from commonlore.domain.recall.fusion import BranchHit
+from commonlore.domain.recall.grouping import RelationshipHit
+from commonlore.domain.recall.plan import LexicalPlan, QueryVector, RetrievalPlan, SpacePlan
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, RelationshipBranches
+from commonlore.domain.time import TemporalView
+
+# Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
+PARTS_PER_EVIDENCE = 2
+
+
+def complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
+    """The statements of a subject with the one condition of eligibility, and other fragments, put in place."""
+    pieces = {"{eligible}": statements("hydrate")["relationship_eligible"], **{"{" + name + "}": text for name, text in fragments.items()}}
+    complete: dict[str, LiteralString] = {}
+    for name, text in statements(subject).items():
+        for place, piece in pieces.items():
+            text = text.replace(place, piece)
+        complete[name] = text
+    return complete
+
+
+FRONTIER = complete("frontier", gate=statements("frontier")["evidence_gate"])
+# The same without a gate that could refuse nothing: it would cost a tenth of the search.
+OPEN_FRONTIER = complete("frontier", gate="true")
+Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
+
+
+class Frontier:
+    """Candidates inside one transaction that is at a savepoint named `branches`."""
+
+    def __init__(self, transaction: TeamTransaction) -> None:
+        self._transaction = transaction
+
+    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
+        if not plan.spaces:
+            return {}
+        try:
+            async with self._transaction.connection.pipeline():
+                lexical = [await self._ask_lexical(plan, space_plan, depth) for space_plan in plan.spaces]
+                embedded = (await vector).under(plan.contract_key)
+                near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
+                found = {
+                    space_plan.space.space_id: Fetched(
+                        await _evidence(space_plan, lexical[place][0], near[place][0], depth, await _spread(near[place][2])),
+                        await _relationships(lexical[place][1], near[place][1], depth),
+                    )
+                    for place, space_plan in enumerate(plan.spaces)
+                }
+            return await self._with_turns(plan, found)
+        except psycopg.Error as error:
+            if self._transaction.connection.closed or error.sqlstate == "57014":
+                raise
+            await self._transaction.connection.execute("rollback to savepoint branches")
+            self._transaction.forget_space()
+        embedded = (await vector).under(plan.contract_key)
+        return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, embedded, depth) for space_plan in plan.spaces}
+
+    async def _fetch_alone(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Fetched:
+        """Each branch under its own savepoint; see the module for what may be missing."""
+        is_private = space_plan.space.public_kind == "private"
+        await self._transaction.enter(space_plan.space.space_id)
+        lexical = await self._alone(self._evidence_lexical(plan, space_plan, depth), required=not is_private)
+        near = await self._alone(self._evidence_vector(plan, space_plan, embedded, depth), required=False)
+        words = await self._alone(self._relationship_lexical(plan, space_plan, depth), required=False)
+        meaning = await self._alone(self._relationship_vector(plan, space_plan, embedded, depth), required=False)
+        evidence = None
+        if lexical is not None:
+            evidence = replace(await _evidence(space_plan, lexical, near or [], depth, (None, None)), vector_failed=near is None)
+        relationships = RelationshipBranches(failed=True)
+        if words is not None and meaning is not None:
+            relationships = await _relationships(words, meaning, depth)
+        return Fetched(evidence, relationships)
+
+    async def _alone(self, asking: Awaitable[AsyncCursor[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
+        connection = self._transaction.connection
+        await connection.execute("savepoint branch")
+        try:
+            cursor = await asking
+            return await cursor.fetchall() if cursor is not None else []
+        except psycopg.Error as error:
+            if required or connection.closed or error.sqlstate == "57014":
+                raise stated(error) from error
+            await connection.execute("rollback to savepoint branch")
+            self._transaction.forget_space()
+            return None
+
+    async def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
+        await self._transaction.enter(space_plan.space.space_id)
+        return await self._evidence_lexical(plan, space_plan, depth), await self._relationship_lexical(plan, space_plan, depth)
+
+    async def _ask_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> tuple[Rows, Rows, Rows]:
+        if embedded.vector is None:
+            return None, None, None
+        await self._transaction.enter(space_plan.space.space_id)
+        spread = await self._evidence_spread(plan, embedded) if plan.wants_scale else None
+        near = await self._evidence_vector(plan, space_plan, embedded, depth)
+        return near, await self._relationship_vector(plan, space_plan, embedded, depth), spread
+
+    async def _evidence_spread(self, plan: RetrievalPlan, embedded: QueryVector) -> AsyncCursor[TupleRow] | None:
+        if embedded.vector is None:
+            return None
+        return await self._ask(FRONTIER["evidence_spread"], vector=as_halfvec(embedded.vector), sample=plan.policy.sample_parts)
+
+    async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
+        """The candidates' places in their sessions, where a space has sessions and the contract looks at neighbours."""
+        spaces = [space_plan.space.space_id for space_plan in plan.spaces if plan.wants_scale and space_plan.has_sessions]
+        if not spaces:
+            return found
+        async with self._transaction.connection.pipeline():
+            cursors = {}
+            for space_id in spaces:
+                evidence = found[space_id].evidence
+                ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values()) if evidence else []
+                await self._transaction.enter(space_id)
+                cursors[space_id] = await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
+            for space_id, cursor in cursors.items():
+                turns = {key.int: (session, sequence) for key, session, sequence in await cursor.fetchall()}
+                evidence = found[space_id].evidence
+                if evidence is not None:
+                    found[space_id] = replace(found[space_id], evidence=replace(evidence, scale=replace(evidence.scale, turns=turns)))
+        return found
+
+    async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
+        lexical = space_plan.evidence_lexical
+        if not lexical.weights.terms:
+            return None
+        return await self._ask(
+            _frontier(plan, space_plan)["evidence_lexical"],
+            **_bm25(lexical, plan.policy),
+            known_evidence_ids=list(plan.intent.known_evidence_ids),
+            present=plan.intent.view.is_present,
+            depth=depth,
+        )
+
+    async def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> AsyncCursor[TupleRow] | None:
+        if embedded.vector is None:
+            return None
+        return await self._ask(
+            _frontier(plan, space_plan)["evidence_vector"],
+            vector=as_halfvec(embedded.vector),
+            known_evidence_ids=list(plan.intent.known_evidence_ids),
+            present=plan.intent.view.is_present,
+            part_depth=depth * PARTS_PER_EVIDENCE,
+            depth=depth,
+        )
+
+    async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
+        """Plain tuples: a branch has hundreds of rows, and each is read once."""
+        return await self._transaction.execute_tuples(statement, **parameters)
+
+    async def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
+        lexical = space_plan.relationship_lexical
+        if lexical is None or not lexical.weights.terms:
+            return None
+        return await self._ask(
+            FRONTIER["relationship_lexical"],
+            **_bm25(lexical, plan.policy),
+            **view_parameters(plan.intent.view),
+            entity_ids=list(plan.intent.expand_from_entity_ids),
+            generation=space_plan.generation,
+            depth=depth,
+        )
+
+    async def _relationship_vector(
+        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int
+    ) -> AsyncCursor[TupleRow] | None:
+        if embedded.vector is None or not space_plan.relationship_vector:
+            return None
+        return await self._ask(
+            FRONTIER["relationship_vector"],
+            **view_parameters(plan.intent.view),
+            vector=as_halfvec(embedded.vector),
+            entity_ids=list(plan.intent.expand_from_entity_ids),
+            generation=space_plan.generation,
+            depth=depth,
+        )
+
+
+def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
+    return {
+        "terms": list(lexical.weights.terms),
+        "weights": [weight * (policy.bm25_k1 + 1) for weight in lexical.weights.weights],
+        "average_length": lexical.average_length,
+        "k1": policy.bm25_k1,
+        "b": policy.bm25_b,
+    }
+
+
+def view_parameters(view: TemporalView) -> dict[str, Any]:
+    return {"valid_at": view.valid_at, "known_at": view.known_at}
+
+
+def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
+    gated = plan.intent.known_evidence_ids or (space_plan.has_exclusions and plan.intent.view.is_present)
+    return FRONTIER if gated else OPEN_FRONTIER
+
+
+async def _rows(source: Rows) -> Sequence[TupleRow]:
+    if source is None:
+        return []
+    return await source.fetchall() if isinstance(source, AsyncCursor) else source
+
+
+async def _spread(source: Rows) -> tuple[float | None, float | None]:
+    rows = await _rows(source)
+    return (rows[0][0], rows[0][1]) if rows else (None, None)
+
+
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, spread: tuple[float | None, float | None]) -> EvidenceBranches:
+    """A vector branch is also cut when the parts it looked at were not all there are."""
+    first, second = await _rows(lexical), await _rows(near)
+    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > depth * PARTS_PER_EVIDENCE)
+    scale = SpaceScale(space_plan.texts, *spread)
+    return EvidenceBranches(cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut, scale=scale)
+
+
+async def _relationships(lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
+    first, second = await _rows(lexical), await _rows(near)
+    cut = max(len(first), len(second)) >= depth
+    return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)

@@ -1,0 +1,103 @@
+"""Evidence ranking contracts: named, exchangeable ways to order the candidates of one space.
+
+A contract sees two branches and what the space says of itself, and returns ids; nothing after it depends on how.
+`docs/adr/0021-evidence-ranking-contract.md` has the measurements that chose the default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from uuid import UUID
+
+from commonlore.domain.recall.fusion import BranchHit, fuse
+
+Turn = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceScale:
+    """What scores mean in one space, for one query.
+
+    `texts` counts the evidence of the space. `dense_mean` and `dense_deviation` are those of the query's inner products
+    over a fixed sample; None where there is no vector. `turns` has (session, sequence) by the number of a candidate's id.
+    """
+
+    texts: int
+    dense_mean: float | None = None
+    dense_deviation: float | None = None
+    turns: Mapping[int, Turn] = field(default_factory=dict)
+
+
+EvidenceContract = Callable[[Sequence[BranchHit], Sequence[BranchHit], SpaceScale], list[UUID]]
+
+
+def rrf_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> list[UUID]:
+    """Contract `rrf-1`: equal-weight RRF with k = 60. Ties: best single rank, then id."""
+    # Whole numbers, not UUIDs, as keys: their hash costs a tenth, and a recall makes thousands.
+    ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
+    fused = fuse([[key.int for key, _, _ in lexical], [key.int for key, _, _ in vector]])
+    return [ids[key] for _, _, key in sorted((-score, rank, key) for key, (score, rank) in fused.items())]
+
+
+LEXICAL_WEIGHT = 0.4
+NEIGHBOUR_WEIGHT = 0.2
+# The deviation of MiniLM's inner products over unrelated texts (components.md C), where a space's own is not known.
+_USUAL_DEVIATION = 0.106
+# A space of near-equal texts has hardly any spread; below this a difference is noise and must not be blown up.
+_LEAST_DEVIATION = 0.02
+
+
+def zscore_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> list[UUID]:
+    """Contract `zscore-1`: standard scores of both branches, 0.4 lexical and 0.6 dense, and 0.2 of each neighbouring turn.
+
+    Lexical scores are standardised over the whole space, in which all but the candidates count as 0; dense ones over the
+    sample. A candidate that one branch lacks has there 0 and the branch's last score. The turn before and the turn after
+    in the same session add 0.2 of their own score each; one that is no candidate counts as the weakest. Ties: id.
+    Without vectors the order is the lexical one, with neighbours; without words the dense one.
+
+    Source: evaluation.md, "One recipe from development data only"; weights by tests/eval, ADR 0021.
+    """
+    ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
+    words = {key.int: score for key, _, score in lexical}
+    near = {key.int: score for key, _, score in vector}
+    mean, deviation = _lexical_moments(words, max(scale.texts, len(ids), 1))
+    dense_mean, dense_deviation = (
+        scale.dense_mean or 0.0,
+        max(_USUAL_DEVIATION if scale.dense_deviation is None else scale.dense_deviation, _LEAST_DEVIATION),
+    )
+    floor = min(near.values(), default=dense_mean)
+    lexical_weight = LEXICAL_WEIGHT if near else 1.0
+    dense_weight = 1.0 - LEXICAL_WEIGHT if near else 0.0
+
+    def standard(key: int | None) -> float:
+        word, meaning = (words.get(key, 0.0), near.get(key, floor)) if key is not None else (0.0, floor)
+        return lexical_weight * (word - mean) / deviation + dense_weight * (meaning - dense_mean) / dense_deviation
+
+    own = {key: standard(key) for key in ids}
+    weakest = standard(None)
+    by_turn = {turn: key for key, turn in scale.turns.items()}
+    total = {key: score + _neighbours(scale.turns.get(key), by_turn, own, weakest) for key, score in own.items()}
+    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+
+
+def _lexical_moments(words: Mapping[int, float], texts: int) -> tuple[float, float]:
+    mean = math.fsum(words.values()) / texts
+    variance = math.fsum(score * score for score in words.values()) / texts - mean * mean
+    return mean, math.sqrt(variance) if variance > 0 else 1.0
+
+
+def _neighbours(turn: Turn | None, by_turn: Mapping[Turn, int], own: Mapping[int, float], weakest: float) -> float:
+    if turn is None:
+        return 0.0
+    session, sequence = turn
+    total = 0.0
+    for place in ((session, sequence - 1), (session, sequence + 1)):
+        neighbour = by_turn.get(place)
+        total += own[neighbour] if neighbour is not None else weakest
+    return NEIGHBOUR_WEIGHT * total
+
+
+EVIDENCE_CONTRACTS: Mapping[str, EvidenceContract] = MappingProxyType({"rrf-1": rrf_1, "zscore-1": zscore_1})
