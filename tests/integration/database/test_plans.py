@@ -61,18 +61,26 @@ def populated(template: str) -> Iterator[TestDatabase]:
 def _fill(connection: psycopg.Connection, team_id: object, epoch: int, submission_id: object, profile_id: object, parts: int) -> None:
     common = {"team": team_id, "epoch": epoch, "submission": submission_id, "profile": profile_id, "parts": parts}
     for statement in (
-        "insert into commonlore.evidence (team_id, space_epoch, evidence_id, submission_id, evidence_index, owner_profile_id, content, content_sha256, "
-        "source_type, authority, labels, part_count, known_from) "
-        "select %(team)s, %(epoch)s, md5(%(team)s::text || n)::uuid, %(submission)s, n, %(profile)s, 'text ' || n, sha256(n::text::bytea), 'manual', 'unknown', '{}', 1, now() "
-        "from generate_series(1, %(parts)s) n",
-        "insert into commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no, span_start, span_end) "
-        "select team_id, space_epoch, evidence_id, 0, 0, 5 from commonlore.evidence where team_id = %(team)s",
-        "insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length) "
-        "select team_id, space_epoch, t.term, evidence_id, 0, 1, 10 from commonlore.evidence "
-        "cross join lateral (values ('common'), ('w' || evidence_index %% 100), ('r' || evidence_index)) t (term) where team_id = %(team)s",
-        "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) "
-        "select team_id, space_epoch, evidence_id, 0, array_fill(0.05 + 0.00001 * evidence_index, array[384])::real[]::halfvec(384) "
-        "from commonlore.evidence where team_id = %(team)s",
+        (
+            "insert into commonlore.evidence (team_id, space_epoch, evidence_id, submission_id, evidence_index, owner_profile_id, content, content_sha256, "
+            "source_type, authority, labels, part_count, known_from) "
+            "select %(team)s, %(epoch)s, md5(%(team)s::text || n)::uuid, %(submission)s, n, %(profile)s, 'text ' || n, sha256(n::text::bytea), 'manual', 'unknown', '{}', 1, now() "
+            "from generate_series(1, %(parts)s) n"
+        ),
+        (
+            "insert into commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no, span_start, span_end) "
+            "select team_id, space_epoch, evidence_id, 0, 0, 5 from commonlore.evidence where team_id = %(team)s"
+        ),
+        (
+            "insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length) "
+            "select team_id, space_epoch, t.term, evidence_id, 0, 1, 10 from commonlore.evidence "
+            "cross join lateral (values ('common'), ('w' || evidence_index %% 100), ('r' || evidence_index)) t (term) where team_id = %(team)s"
+        ),
+        (
+            "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) "
+            "select team_id, space_epoch, evidence_id, 0, array_fill(0.05 + 0.00001 * evidence_index, array[384])::real[]::halfvec(384) "
+            "from commonlore.evidence where team_id = %(team)s"
+        ),
     ):
         connection.execute(statement, common)
 

@@ -296,7 +296,7 @@ async def test_a_write_that_is_undone_asks_for_no_job(memory: Memory) -> None:
 @pytest.mark.slow
 async def test_the_worker_process_does_what_is_queued(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """End to end: the queue, the role and the real model."""
-    ann = await waiting_texts(memory, 5)
+    await waiting_texts(memory, 5)
     monkeypatch.setenv("COMMONLORE_HOME", os.environ.get("COMMONLORE_TEST_HOME", "/nonexistent"))
 
     await asyncio.wait_for(worker_main.run(read_settings({}), memory.database.worker_conninfo, wait=False), 60)
