@@ -25,7 +25,7 @@ from commonlore.domain.remember.changes import (
     TransitionRow,
     VerificationRow,
 )
-from commonlore.domain.remember.ground import VERIFIER, CitedText, Grounding, ground
+from commonlore.domain.remember.ground import VERIFIER, CitedText, Grounding, Mentions, ground, mentions_by_name
 from commonlore.domain.remember.resolve import ResolvedProposal
 from commonlore.domain.remember.result import RelationshipResult, SplitResult
 from commonlore.domain.text.parts import Span
@@ -97,6 +97,7 @@ def decide(
     proposal. `cited` is by evidence index.
     """
     decision = _Decision({item.statement: item for item in existing}, cited, known_cited, changes, new_id, now)
+    decision.read_mentions(resolved)
     taken = [decision.take(item) for item in resolved]
     decision.conclude()
     # A later proposal may have changed what an earlier one made, so the answers come last.
@@ -115,6 +116,17 @@ class _Decision:
     new_id: NewId
     now: datetime
     documents: dict[UUID, DocumentRow] = field(default_factory=dict)
+    mentions: dict[UUID, Mentions] = field(default_factory=dict)
+
+    def read_mentions(self, resolved: Sequence[ResolvedProposal]) -> None:
+        """Every name that is looked for in a text, found in one reading of it: a long text is read once, not once a proposal."""
+        wanted: dict[UUID, tuple[CitedText, list[str]]] = {}
+        for proposal in resolved:
+            if proposal.subject and proposal.target:
+                for item, span in self._citations(proposal):
+                    if span is None:
+                        wanted.setdefault(item.evidence_id, (item.text, []))[1].extend((*proposal.subject.names, *proposal.target.names))
+        self.mentions = {key: mentions_by_name(text.content, names) for key, (text, names) in wanted.items()}
 
     def take(self, resolved: ResolvedProposal) -> _Taken:
         if resolved.statement is None:
@@ -140,11 +152,10 @@ class _Decision:
         known = [(self.known_cited[key], None) for key in dict.fromkeys(proposal.known_evidence_ids) if key in self.known_cited]
         return [*spanned, *indexed, *known]
 
-    @staticmethod
-    def _ground(item: Cited, span: Span | None, resolved: ResolvedProposal) -> Grounding:
+    def _ground(self, item: Cited, span: Span | None, resolved: ResolvedProposal) -> Grounding:
         assert resolved.subject and resolved.target
         text = CitedText(item.text.content, item.text.speaker, span)
-        return ground(text, resolved.subject.names, resolved.target.names)
+        return ground(text, resolved.subject.names, resolved.target.names, self.mentions.get(item.evidence_id) if span is None else None)
 
     def _relationship(self, resolved: ResolvedProposal, verdict: Verdict) -> Relationship:
         statement, predicate = resolved.statement, resolved.predicate

@@ -6,7 +6,7 @@ else `insufficient`. It reads no meaning: `contradicted` comes only by delegatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,7 @@ from commonlore.domain.text.parts import Span
 
 VERIFIER = "grounding-1"
 QUOTE_LIMIT = 999
+Mentions = Mapping[str, Sequence[Mention]]
 # How far around a span is read to see whether a word goes on beyond it.
 _BORDER = 32
 
@@ -38,13 +39,21 @@ class Grounding:
     span: Span | None = None
 
 
-def ground(text: CitedText, subject_names: Sequence[str], object_names: Sequence[str]) -> Grounding:
-    """Find both ends in one text.
+def mentions_by_name(content: str, names: Sequence[str]) -> Mentions:
+    """The mentions of each name, in one reading of the text; every name has an entry."""
+    found: dict[str, list[Mention]] = {name: [] for name in names}
+    for mention in find_mentions(content, list(found)):
+        found[mention.name].append(mention)
+    return found
+
+
+def ground(text: CitedText, subject_names: Sequence[str], object_names: Sequence[str], known: Mentions | None = None) -> Grounding:
+    """Find both ends in one text. `known`: the mentions of their names in the whole text, when they were found before.
 
     The span is the smallest window that holds one mention of each end, the earliest of equal ones, widened to its
     sentences within 999 code points. An end that is the speaker needs no mention.
     """
-    subject, target = _mentions(text, subject_names), _mentions(text, object_names)
+    subject, target = _mentions(text, subject_names, known), _mentions(text, object_names, known)
     speaker_is_subject, speaker_is_object = _is_speaker(text.speaker, subject_names), _is_speaker(text.speaker, object_names)
     window = _nearest(subject, target)
     if (window is None or window.end - window.start > QUOTE_LIMIT) and (speaker_is_subject or speaker_is_object):
@@ -59,10 +68,11 @@ def ground(text: CitedText, subject_names: Sequence[str], object_names: Sequence
     return Grounding("entailed", "both ends stand in the quoted text", span)
 
 
-def _mentions(text: CitedText, names: Sequence[str]) -> list[Mention]:
-    """Mentions in the text; with a span those inside it, by the borders that the whole text gives them."""
+def _mentions(text: CitedText, names: Sequence[str], known: Mentions | None) -> list[Mention]:
+    """Mentions in the text, earliest first; with a span those inside it, by the borders that the whole text gives them."""
     if text.span is None:
-        return find_mentions(text.content, names)
+        by_name = known if known is not None else mentions_by_name(text.content, names)
+        return sorted((mention for name in dict.fromkeys(names) for mention in by_name[name]), key=lambda mention: (mention.start, -mention.end))
     low = max(0, text.span.start - _BORDER)
     found = find_mentions(text.content[low : text.span.end + _BORDER], names)
     moved = [Mention(mention.start + low, mention.end + low, mention.name) for mention in found]

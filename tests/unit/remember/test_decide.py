@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -210,3 +211,18 @@ def test_ids_are_made_for_this_request_alone(ledger: Ledgered) -> None:
 
     assert len(ids) == len(set(ids))
     assert made.now > START
+
+
+def test_a_long_text_is_read_once_for_all_its_proposals(ledger: Ledgered) -> None:
+    """200 proposals of one long text cost one reading of it, not two hundred."""
+    text = "Filler sentence number é. " * 8_000 + "Mark works on Atlas."
+    proposals = [a_relationship("Mark", "works_on", "Atlas", ref=str(number), scope=f"part {number}") for number in range(200)]
+
+    began = time.process_time()
+    alone = ledger.decide(text + " One.", proposals[0])
+    one = time.process_time() - began
+    made = ledger.decide(text, *proposals)
+    all_of_them = time.process_time() - began - one
+
+    assert [200, 1] == [len(item.changes.supports) for item in (made, alone)]
+    assert all_of_them < 20 * one
