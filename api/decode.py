@@ -125,7 +125,7 @@ def _unknown_field(pointer: str, key: str, fields: list[str]) -> Incorrect:
         detail = f"unknown field; did you mean {near[0]}?"
         where = f"{pointer}/{pointer_token(key)}" if len(key) <= 64 else pointer
         return Incorrect("invalid_input", f"{where}: {detail}", problems=(Problem(where, detail),))
-    return invalid(pointer, f"unknown field; expected only {', '.join(fields)}")
+    return invalid(pointer, f"unknown field; expected only {', '.join(fields)}" if fields else "unknown field; expected an empty object")
 
 
 def _bare(kind: inspect.Type | None) -> tuple[inspect.Type, ...]:

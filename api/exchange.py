@@ -31,6 +31,8 @@ SCOPE_KEY = "commonlore.exchange"
 _CORRELATION_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 # Most recalls end before this; only a longer one pays for a task that waits for the client to go.
 _WATCH_AFTER_S = 0.05
+# Reading a body of this size takes about as long as a whole recall.
+_LARGE_BYTES = 256 * 1024
 _DRAIN_S = 1.0
 
 
@@ -128,6 +130,11 @@ async def read_json_body(exchange: Exchange, receive: Receive, limit_bytes: int)
                     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     except TimeoutError as error:
         raise DeadlineExceeded("request_timeout", "the body did not arrive in time") from error
+
+
+async def off_loop(size: int, work: Callable[[], T]) -> T:
+    """`work` on a body of `size` bytes: here, or in a thread where other requests would wait for it."""
+    return work() if size <= _LARGE_BYTES else await asyncio.to_thread(work)
 
 
 def _require_json(headers: Headers) -> None:

@@ -49,6 +49,7 @@ from commonlore.api.exchange import (
     credential_invalid,
     exchange_of,
     log_unstated,
+    off_loop,
     read_json_body,
     require_key,
     send_bytes,
@@ -175,7 +176,7 @@ class McpEndpoint:
             await _send(send, exchange, 200, answer)
 
     async def _answer(self, body: bytes, call: _Call) -> dict[str, Any] | None:
-        message = self._read(body, call)
+        message = await off_loop(len(body), lambda: self._read(body, call))
         version = call.exchange.header(_VERSION_HEADER)
         if "id" not in message or "method" not in message:
             _require_version(version, None)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of tools and the table of failures.
+"""The OpenAPI 3.1 document, made from the tables of tools, of administration and of failures.
 
 Litestar's own document would leave `additionalProperties: false` out of closed requests, so it is not used.
 """
@@ -11,24 +11,33 @@ from typing import Any
 
 import msgspec
 
+from commonlore.api.admin import ADMIN, AdminSpec
 from commonlore.api.operations import TOOLS, ToolSpec
 from commonlore.api.problems import MEDIA_TYPE, STATUS, TYPE_PREFIX
 from commonlore.api.schemas import component_schemas
 from commonlore.domain.errors import CODES
 
+_TAGS = {
+    "memory": "What agents do; the same operations are MCP tools.",
+    "admin": "What an administrator's key does to its own team; never an MCP tool.",
+    "health": "Whether the service answers; no key.",
+}
 _STATUSES_OF_TOOLS = (400, 401, 403, 404, 409, 413, 415, 422, 500, 501, 503, 504)
 
 
 def document() -> bytes:
     """The whole document as JSON."""
-    schemas = component_schemas([kind for spec in TOOLS.values() for kind in (spec.request, spec.result)])
-    paths = {f"/v1/{spec.name}": {"post": _operation(spec)} for spec in TOOLS.values()}
+    specs: list[ToolSpec | AdminSpec] = [*TOOLS.values(), *ADMIN.values()]
+    schemas = component_schemas([kind for spec in specs for kind in (spec.request, spec.result)])
+    paths = {f"/v1/{spec.name}": {"post": _operation(spec, "memory")} for spec in TOOLS.values()}
+    paths |= {spec.path: {"post": _operation(spec, "admin")} for spec in ADMIN.values()}
     return msgspec.json.encode(
         {
             "openapi": "3.1.0",
             "info": {"title": "Commonlore", "version": version("commonlore"), "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
             "servers": [{"url": "/"}],
             "security": [{"key": []}],
+            "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
             "paths": paths | _health_paths(),
             "components": {
                 "schemas": schemas | {"Problem": _problem_schema()},
@@ -39,12 +48,13 @@ def document() -> bytes:
     )
 
 
-def _operation(spec: ToolSpec) -> dict[str, Any]:
+def _operation(spec: ToolSpec | AdminSpec, tag: str) -> dict[str, Any]:
     parameters = [_header("X-Correlation-ID", r"^[A-Za-z0-9._-]{1,128}$", "Comes back in the answer's header of the same name.")]
     if spec.name == "remember":
         parameters.append(_header("Idempotency-Key", None, "The same as `idempotency_key` in the body; two different keys are refused."))
     return {
         "operationId": spec.name,
+        "tags": [tag],
         "summary": spec.title,
         "description": f"{spec.description}\n\nNeeds the scope `{spec.scope}`.",
         "parameters": parameters,
@@ -67,7 +77,7 @@ def _health_paths() -> dict[str, Any]:
     def check(summary: str, statuses: Iterable[int]) -> dict[str, Any]:
         body = {"application/json": {"schema": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}}}
         responses = {"200": {"description": "Yes.", "content": body}, **_problems(statuses)}
-        return {"get": {"summary": summary, "security": [], "responses": responses}}
+        return {"get": {"summary": summary, "tags": ["health"], "security": [], "responses": responses}}
 
     return {
         "/v1/health/live": check("Whether the process answers", ()),

@@ -1,8 +1,8 @@
-"""REST: one `POST /v1/<tool>` for each tool, health, and the OpenAPI document. Decode, call, encode."""
+"""REST: one `POST` for each tool and each operation of an administrator, health, and the OpenAPI document. Decode, call, encode."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,8 +10,9 @@ from litestar import Request, Response, get, post
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
+from commonlore.api.admin import ADMIN, AdminOperations
 from commonlore.api.decode import decode_body, merge_idempotency_key
-from commonlore.api.exchange import ClientGone, encode_problem, exchange_of, log_unstated, read_json_body, require_key, supervise
+from commonlore.api.exchange import ClientGone, encode_problem, exchange_of, log_unstated, off_loop, read_json_body, require_key, supervise
 from commonlore.api.operations import Operations, ToolSpec
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
@@ -24,20 +25,29 @@ _HEADERS = {"cache-control": "no-store"}
 
 def tool_route(spec: ToolSpec, operations: Operations, settings: Settings) -> HTTPRouteHandler:
     """`POST /v1/<name>`, answering 200."""
-    operation = spec.of(operations)
+    return _post(f"/v1/{spec.name}", spec.name, spec.request, spec.of(operations), settings)
 
+
+def admin_routes(operations: AdminOperations, settings: Settings) -> list[HTTPRouteHandler]:
+    """`POST /v1/admin/<name>` for each of `ADMIN`, answering 200."""
+    return [_post(spec.path, spec.name, spec.request, spec.of(operations), settings) for spec in ADMIN.values()]
+
+
+def _post(
+    path: str, name: str, kind: type[msgspec.Struct], operation: Callable[..., Awaitable[Mapping[str, object]]], settings: Settings
+) -> HTTPRouteHandler:
     async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
         exchange = exchange_of(request.scope)
         key = require_key(exchange)
         body = await read_json_body(exchange, request.receive, settings.body_limit_bytes)
-        asked = decode_body(body, spec.request)
+        asked = await off_loop(len(body), lambda: decode_body(body, kind))
         if isinstance(asked, RememberRequest):
             asked = merge_idempotency_key(asked, exchange.headers.get(b"idempotency-key", []))
         result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))
         return _json(msgspec.json.encode(result))
 
-    handle.__name__ = spec.name
-    return post(f"/v1/{spec.name}", status_code=200)(handle)
+    handle.__name__ = name
+    return post(path, status_code=200)(handle)
 
 
 def health_routes(ready: Ready) -> list[HTTPRouteHandler]:

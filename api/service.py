@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -10,9 +12,9 @@ from uuid import UUID
 import msgspec
 
 from commonlore.db.assemble import Adapters
-from commonlore.db.ledger import PostgresLedger
+from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import recall_snapshot
-from commonlore.db.session import touch_credentials
+from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
@@ -59,7 +61,7 @@ class MemoryOperations:
 
     async def _remember(self, key: PresentedKey, prepared: Prepared, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
-        ledger = PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms)
+        ledger = _NotedLedger(PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms), self.note)
         result = await remember(
             prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
         )
@@ -70,7 +72,7 @@ class MemoryOperations:
         request.validate()
         adapters = self.adapters
         async with recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms) as snapshot:
-            self._note(snapshot.actor)
+            self.note(snapshot.actor)
             snapshot.actor.require("read")
             embedding = asyncio.ensure_future(embed_query(adapters.embedder, request.query))
             try:
@@ -83,12 +85,23 @@ class MemoryOperations:
     async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
         async with trace_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms) as snapshot:
-            self._note(snapshot.actor)
+            self.note(snapshot.actor)
             found: dict[str, Any] = await trace(request, snapshot=snapshot)
         answer: dict[str, object] = msgspec.to_builtins(found)
         return answer
 
-    def _note(self, actor: Actor) -> None:
+    async def authenticate(self, key: PresentedKey) -> None:
+        """For messages that touch no memory.
+
+        Raises:
+            Unauthenticated
+        """
+        adapters = self.adapters
+        async with actor_transaction(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms, snapshot=True) as (actor, _):
+            self.note(actor)
+
+    def note(self, actor: Actor) -> None:
+        """Remember that a key was used; `run_upkeep` writes it."""
         self._used.setdefault(actor.team_id, set()).add(actor.credential_id)
 
     async def run_upkeep(self) -> None:
@@ -104,6 +117,26 @@ class MemoryOperations:
                 await touch_credentials(self.adapters.pool, team_id, sorted(credential_ids), clock=self.adapters.clock)
             except CommonloreError:
                 self._used.setdefault(team_id, set()).update(credential_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _NotedLedger:
+    """A ledger that says who used it."""
+
+    ledger: PostgresLedger
+    note: Callable[[Actor], None]
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[LedgerSession]:
+        async with self.ledger.reading() as session:
+            self.note(session.actor)
+            yield session
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[LedgerSession]:
+        async with self.ledger.writing() as session:
+            self.note(session.actor)
+            yield session
 
 
 async def embed_query(embedder: Embedder, query: str) -> QueryVector:

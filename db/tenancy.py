@@ -7,9 +7,9 @@ another team and an id of nothing give the same answer. Who may call is the call
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from psycopg.conninfo import make_conninfo
@@ -19,11 +19,15 @@ from commonlore.db.session import Pool, TeamTransaction, make_pool
 from commonlore.db.sql import statements
 from commonlore.domain.errors import Conflict, Fault, NotVisible
 from commonlore.domain.ids import new_id
-from commonlore.domain.tenancy.actor import MemoryBinding, Scope
-from commonlore.domain.tenancy.administration import IssuedKey, Key, Member, ProfileKind, SpaceEntry, Team
+from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
+from commonlore.domain.tenancy.administration import IssuedKey, Key, Member, ProfileKind, SpaceEntry, Team, TeamDescription
 from commonlore.domain.tenancy.key import MintedKey, mint
+from commonlore.domain.tenancy.paging import Page
+
+T = TypeVar("T")
 
 _SQL = statements("tenancy")
+_BEFORE_ALL = UUID(int=0)
 _RELATIONSHIP_FORMAT = 2  # of the text that a relationship is searched by
 
 
@@ -32,7 +36,7 @@ def owner_pool(conninfo: str, *, size: int = 1) -> Pool:
 
     The owner is bound by every policy; besides, it may list the teams.
     """
-    return make_pool(make_conninfo(conninfo, options="-c role=commonlore_owner"), size=size, name="owner")
+    return make_pool(make_conninfo(conninfo, options="-c role=commonlore_owner"), size=size, name="owner", vectors=False)
 
 
 async def _one(transaction: TeamTransaction, statement: str, **parameters: object) -> dict[str, Any] | None:
@@ -47,6 +51,15 @@ async def _all(transaction: TeamTransaction, statement: str, **parameters: objec
 
 async def _do(transaction: TeamTransaction, statement: str, **parameters: object) -> None:
     await transaction.connection.execute(_SQL[statement], {"team_id": transaction.team_id, **parameters})
+
+
+async def _page(
+    transaction: TeamTransaction, statement: str, make: Callable[[dict[str, Any]], T], *, id_column: str, after: UUID | None, limit: int
+) -> Page[T]:
+    """One row more than the page is read, so that a last page says that it is the last."""
+    rows = await _all(transaction, statement, after=after or _BEFORE_ALL, limit=limit + 1)
+    last_id = rows[limit - 1][id_column] if len(rows) > limit else None
+    return Page([make(row) for row in rows[:limit]], last_id)
 
 
 def _found(row: dict[str, Any] | None, what: str) -> dict[str, Any]:
@@ -91,6 +104,29 @@ async def retire_team(transaction: TeamTransaction, *, now: datetime) -> Team:
     return Team(**row)
 
 
+async def describe_team(transaction: TeamTransaction) -> TeamDescription:
+    """
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
+    row = await _one(transaction, "describe_team")
+    if row is None:
+        raise _no_team()
+    return TeamDescription(**row)
+
+
+async def set_unclaimed_evidence(transaction: TeamTransaction, value: UnclaimedEvidence) -> TeamDescription:
+    """Whether evidence from which nothing was claimed may be recalled; counts from the next recall on.
+
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
+    row = await _one(transaction, "set_unclaimed_evidence", unclaimed_evidence=value)
+    if row is None:
+        raise _no_team()
+    return TeamDescription(**row)
+
+
 async def _require_team(transaction: TeamTransaction) -> None:
     if await _one(transaction, "read_active_team") is None:
         raise _no_team()
@@ -126,6 +162,20 @@ async def list_members(transaction: TeamTransaction) -> list[Member]:
     return [Member(**row) for row in await _all(transaction, "list_members")]
 
 
+async def page_members(transaction: TeamTransaction, *, after: UUID | None, limit: int) -> Page[Member]:
+    """Members made after the one with the id `after`, in the order of making; retired ones too."""
+    return await _page(transaction, "page_members", lambda row: Member(**row), id_column="profile_id", after=after, limit=limit)
+
+
+async def lock_member(transaction: TeamTransaction, profile_id: UUID) -> Member:
+    """An active member, who stays active until the transaction ends.
+
+    Raises:
+        NotVisible: no active member of this team.
+    """
+    return Member(**_found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member"))
+
+
 async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: datetime) -> Member:
     """Retire a member and revoke its keys. What it wrote stays.
 
@@ -133,7 +183,7 @@ async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: 
         NotVisible: no active member of this team.
         Conflict: `last_admin`.
     """
-    _found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member")
+    await lock_member(transaction, profile_id)
     admins = await _all(transaction, "lock_admin_keys", now=now)
     _require_admin_left(admins, [row["credential_id"] for row in admins if row["profile_id"] == profile_id])
     row = _found(await _one(transaction, "retire_member", profile_id=profile_id, now=now), "member")
@@ -166,7 +216,7 @@ async def mint_key(
         NotVisible: no active member of this team, or the team is retired.
     """
     await _require_team(transaction)
-    _found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member")
+    await lock_member(transaction, profile_id)
     minted, credential_id = mint(transaction.team_id), new_id()
     await _do(
         transaction,
@@ -195,6 +245,11 @@ async def list_keys(transaction: TeamTransaction) -> list[Key]:
     """
     await _require_team(transaction)
     return [_key(row) for row in await _all(transaction, "list_keys", credential_id=None)]
+
+
+async def page_keys(transaction: TeamTransaction, *, after: UUID | None, limit: int) -> Page[Key]:
+    """Keys made after the one with the id `after`, in the order of making; revoked and expired ones too."""
+    return await _page(transaction, "page_keys", _key, id_column="credential_id", after=after, limit=limit)
 
 
 async def read_key(transaction: TeamTransaction, credential_id: UUID) -> Key:
@@ -267,4 +322,13 @@ async def list_spaces(transaction: TeamTransaction) -> list[SpaceEntry]:
         NotVisible: the team is retired or does not exist.
     """
     await _require_team(transaction)
-    return [SpaceEntry(kind=row.pop("space_kind"), **row) for row in await _all(transaction, "list_spaces")]
+    return [_space(row) for row in await _all(transaction, "list_spaces")]
+
+
+async def page_spaces(transaction: TeamTransaction, *, after: UUID | None, limit: int) -> Page[SpaceEntry]:
+    """Spaces made after the one with the id `after`, in the order of making."""
+    return await _page(transaction, "page_spaces", _space, id_column="space_id", after=after, limit=limit)
+
+
+def _space(row: dict[str, Any]) -> SpaceEntry:
+    return SpaceEntry(kind=row["space_kind"], **{name: value for name, value in row.items() if name != "space_kind"})

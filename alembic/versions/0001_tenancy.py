@@ -163,6 +163,9 @@ select commonlore.isolate('commonlore.space', 'team', 'change', 'none');
 select commonlore.isolate('commonlore.space_epoch', 'team', 'append', 'none');
 select commonlore.isolate('commonlore.projection_generation', 'team', 'none', 'change');
 
+-- An administrator's request changes this rule of its own team, and nothing else of a team.
+grant update (unclaimed_evidence) on commonlore.team to commonlore_app;
+
 -- A worker and the owner list the teams, then set the context of one of them; the serving role cannot.
 create policy list_teams on commonlore.team for select to commonlore_worker, commonlore_owner using (true);
 

@@ -16,6 +16,8 @@ from commonlore.db.settings import Settings
 from commonlore.domain.errors import OperatorError
 
 if TYPE_CHECKING:
+    from commonlore.api.edge import ASGIApp
+    from commonlore.api.service import MemoryOperations
     from commonlore.db.embedding.local import LocalEmbedder
 
 _BACKLOG = 512
@@ -80,13 +82,13 @@ def load_early(threads: int) -> Future[LocalEmbedder]:
     return made
 
 
-def _modules() -> tuple[Any, Any, Any]:
-    import uvicorn
+def _modules() -> None:
+    import uvicorn  # noqa: F401
 
-    from commonlore.api.app import create_app
-    from commonlore.api.service import MemoryOperations
-
-    return uvicorn, create_app, MemoryOperations
+    import commonlore.api.administration
+    import commonlore.api.app
+    import commonlore.api.protocol
+    import commonlore.api.service  # noqa: F401
 
 
 @asynccontextmanager
@@ -97,14 +99,14 @@ async def serving(settings: Settings, conninfo: str, listener: socket.socket, mo
         OperatorError: `role_unsafe`, `model_invalid`.
         Unavailable: the database does not answer.
     """
+    from commonlore.api.service import MemoryOperations
     from commonlore.db.assemble import assemble
 
     embedder = await asyncio.wrap_future(model)
-    _, create_app, operations_of = _modules()
     try:
         async with assemble(conninfo, settings, name="api", make_embedder=lambda: embedder) as adapters:
-            operations = operations_of(adapters)
-            server = _server(create_app(operations, settings=settings, ready=adapters.ready), settings)
+            operations = MemoryOperations(adapters)
+            server = _server(_application(operations, settings), settings)
             upkeep = asyncio.create_task(operations.run_upkeep())
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
@@ -122,46 +124,25 @@ async def serving(settings: Settings, conninfo: str, listener: socket.socket, mo
         embedder.close()
 
 
+def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
+    from commonlore.api.administration import TeamAdministration
+    from commonlore.api.app import create_app
+    from commonlore.api.rest import admin_routes
+
+    administration = TeamAdministration(operations.adapters, operations.note)
+    return create_app(
+        operations,
+        settings=settings,
+        ready=operations.adapters.ready,
+        admin_routes=admin_routes(administration, settings),
+        authenticate=operations.authenticate,
+    )
+
+
 def _server(app: Any, settings: Settings) -> Any:
     import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    timeout_s = settings.header_timeout_ms / 1000
-
-    class Protocol(HttpToolsProtocol):
-        """Closes a connection whose request's head does not arrive in time. The body has the request's own deadline."""
-
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._await_head()
-
-        def data_received(self, data: bytes) -> None:
-            if self._timer is None and (self.cycle is None or self.cycle.response_complete):
-                self._await_head()
-            super().data_received(data)
-
-        def on_headers_complete(self) -> None:
-            self._cancel()
-            super().on_headers_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel()
-            super().connection_lost(exc)
-
-        def _await_head(self) -> None:
-            self._timer = self.loop.call_later(timeout_s, self._too_slow)
-
-        def _cancel(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _too_slow(self) -> None:
-            self._timer = None
-            if not self.transport.is_closing():
-                self.transport.close()
+    from commonlore.api.protocol import uvicorn_options
 
     class Server(uvicorn.Server):
         """Signals are the caller's, who stops the worker and the database after it."""
@@ -173,14 +154,12 @@ def _server(app: Any, settings: Settings) -> Any:
     return Server(
         uvicorn.Config(
             app,
-            http=Protocol,
-            ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
-            server_header=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_DRAIN_S,
+            **uvicorn_options(settings),
         )
     )

@@ -28,6 +28,19 @@ where t.retired_at is null
   and t.team_id = %(team_id)s::uuid -- tenant
 returning t.team_id, t.name, t.known_from, t.retired_at;
 
+-- name: describe_team
+select t.team_id, t.name, t.unclaimed_evidence, t.known_from from commonlore.team t
+where t.retired_at is null
+  and t.team_id = %(team_id)s::uuid -- tenant
+;
+
+-- name: set_unclaimed_evidence
+-- The one column of a team that the serving role may change.
+update commonlore.team t set unclaimed_evidence = %(unclaimed_evidence)s::text
+where t.retired_at is null
+  and t.team_id = %(team_id)s::uuid -- tenant
+returning t.team_id, t.name, t.unclaimed_evidence, t.known_from;
+
 -- name: add_member
 insert into commonlore.profile (team_id, profile_id, name, profile_kind, known_from)
 values (%(team_id)s::uuid, %(profile_id)s::uuid, %(name)s::text, %(profile_kind)s::text, %(now)s::timestamptz);
@@ -38,6 +51,14 @@ select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from com
 where true
   and p.team_id = %(team_id)s::uuid -- tenant
 order by p.name;
+
+-- name: page_members
+-- By id, which is the order of making; those after one id. Index: the primary key.
+select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from commonlore.profile p
+where p.profile_id > %(after)s::uuid
+  and p.team_id = %(team_id)s::uuid -- tenant
+order by p.profile_id
+limit %(limit)s::integer;
 
 -- name: lock_active_member
 -- One row while the member is active; a retirement waits for this transaction.
@@ -75,6 +96,17 @@ join commonlore.profile p using (team_id, profile_id)
 where (%(credential_id)s::uuid is null or c.credential_id = %(credential_id)s::uuid)
   and c.team_id = %(team_id)s::uuid -- tenant
 order by p.name, c.name, c.credential_id;
+
+-- name: page_keys
+-- By id, which is the order of making; those after one id. Never the hash. Index: the primary key.
+select c.credential_id, c.profile_id, p.name as profile_name, c.name, c.prefix, c.suffix, c.scopes, c.memory_binding, c.known_from,
+       c.expires_at, c.revoked_at, c.last_used_at
+from commonlore.credential c
+join commonlore.profile p using (team_id, profile_id)
+where c.credential_id > %(after)s::uuid
+  and c.team_id = %(team_id)s::uuid -- tenant
+order by c.credential_id
+limit %(limit)s::integer;
 
 -- name: rotate_key
 -- A new prefix and secret for the same credential. An expired key stays expired unless it is given a new end.
@@ -118,3 +150,14 @@ left join commonlore.credential c on c.team_id = s.team_id and c.credential_id =
 where true
   and s.team_id = %(team_id)s::uuid -- tenant
 order by s.space_kind <> 'team_shared', s.name nulls first, owner, s.space_id;
+
+-- name: page_spaces
+-- By id, which is the order of making; those after one id. Index: the primary key.
+select s.space_id, s.space_kind, s.name, coalesce(p.name, c.name) as owner, s.lifecycle_state, s.known_from
+from commonlore.space s
+left join commonlore.profile p on p.team_id = s.team_id and p.profile_id = s.owner_profile_id
+left join commonlore.credential c on c.team_id = s.team_id and c.credential_id = s.owner_credential_id
+where s.space_id > %(after)s::uuid
+  and s.team_id = %(team_id)s::uuid -- tenant
+order by s.space_id
+limit %(limit)s::integer;

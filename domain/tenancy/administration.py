@@ -15,7 +15,7 @@ from uuid import UUID
 
 from commonlore.domain.checks import has_visible
 from commonlore.domain.errors import Forbidden, NotVisible, invalid
-from commonlore.domain.tenancy.actor import SCOPES, MemoryBinding, Scope, SpaceKind
+from commonlore.domain.tenancy.actor import SCOPES, Actor, MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.time import INSTANT_FORM, parse_instant, render_instant
 
 ProfileKind = Literal["human", "agent", "system"]
@@ -38,6 +38,16 @@ class Team:
     name: str
     known_from: datetime
     retired_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TeamDescription:
+    """An active team as its own administrators see it."""
+
+    team_id: UUID
+    name: str
+    unclaimed_evidence: UnclaimedEvidence
+    known_from: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,28 @@ def require_grantable(asked: Iterable[Scope], held: frozenset[Scope]) -> None:
     for scope in SCOPES:
         if scope in asked and scope not in held:
             raise Forbidden("unauthorized_scope", f"a key with the scope {scope} can be made only by a key that has it", details={"scope": scope})
+
+
+def require_own_space(actor: Actor, profile_id: UUID, binding: MemoryBinding) -> None:
+    """A key that opens a member's private space is made by that member, not by another administrator.
+
+    Raises:
+        Incorrect: `profile_private` for another member.
+    """
+    if binding == "profile_private" and profile_id != actor.profile_id:
+        raise invalid("/memory_binding", "expected credential_private or shared_only for a key of another member, whose private space is its own")
+
+
+def require_own_key(actor: Actor, key: Key) -> None:
+    """The new text of a key opens what the old one opened, so only its own member gets it, and with no power that it lacks.
+
+    Raises:
+        Incorrect: a key of another member.
+        Forbidden: `unauthorized_scope`, the key has a scope that the caller lacks.
+    """
+    if key.profile_id != actor.profile_id:
+        raise invalid("/credential_id", "expected a key of your own member; a key of another member can be revoked, and a new one made")
+    require_grantable(key.scopes, actor.scopes)
 
 
 def pick(pointer: str, text: str, candidates: Iterable[tuple[UUID, tuple[str, ...]]]) -> UUID:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commonlore.api.admin import ADMIN, AdminOperations, AdminSpec
 from commonlore.api.edge import Hosts
 from commonlore.api.mcp_server import INSTRUCTIONS, tools
 from commonlore.api.openapi import document
@@ -33,6 +34,13 @@ def test_the_tools_are_the_operations() -> None:
     """One tool for each operation, named like it."""
 
     assert {name for name in vars(Operations) if not name.startswith("_")} == set(TOOLS)
+
+
+def test_administration_is_a_table_of_its_own() -> None:
+    """One row for each operation, named like it, the scope always `admin`, and no name of a tool."""
+
+    assert {name for name in vars(AdminOperations) if not name.startswith("_")} == set(ADMIN)
+    assert ({"admin"}, set()) == ({spec.scope for spec in ADMIN.values()}, set(ADMIN) & set(TOOLS))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -122,8 +130,8 @@ def test_the_instructions_are_short() -> None:
     assert len(INSTRUCTIONS) <= 600
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-def test_the_example_of_a_tool_is_a_valid_request(spec: ToolSpec) -> None:
+@pytest.mark.parametrize("spec", [*SPECS, *ADMIN.values()], ids=lambda spec: spec.name)
+def test_an_example_is_a_valid_request(spec: ToolSpec | AdminSpec) -> None:
     """The document does not teach a request that is refused."""
 
     request = msgspec.convert(json.loads(json.dumps(spec.example, default=dict)), spec.request)
@@ -135,7 +143,7 @@ def test_the_example_of_a_tool_is_a_valid_request(spec: ToolSpec) -> None:
 def test_the_document_has_the_routes_and_the_security_scheme() -> None:
     """OpenAPI 3.1, one path for each tool, a bearer key everywhere but at the health checks."""
 
-    paths = {f"/v1/{name}" for name in TOOLS} | {"/v1/health/live", "/v1/health/ready"}
+    paths = {f"/v1/{name}" for name in TOOLS} | {f"/v1/admin/{name}" for name in ADMIN} | {"/v1/health/live", "/v1/health/ready"}
 
     assert ("3.1.0", paths, [{"key": []}], "bearer") == (
         DOCUMENT["openapi"],
@@ -145,8 +153,8 @@ def test_the_document_has_the_routes_and_the_security_scheme() -> None:
     )
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-def test_the_document_closes_its_requests(spec: ToolSpec) -> None:
+@pytest.mark.parametrize("spec", [*SPECS, *ADMIN.values()], ids=lambda spec: spec.name)
+def test_the_document_closes_its_requests(spec: ToolSpec | AdminSpec) -> None:
     """Litestar's own document would not."""
 
     assert DOCUMENT["components"]["schemas"][spec.request.__name__]["additionalProperties"] is False

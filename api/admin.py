@@ -1,0 +1,220 @@
+"""The one table of what an administrator's key may do over REST; agents never see it. Routes and the OpenAPI document are made from it.
+
+Every operation needs the scope `admin` and acts on the key's own team.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, Protocol, TypedDict
+
+from msgspec import Meta, Struct
+
+from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
+from commonlore.domain.tenancy.administration import KeyState, ProfileKind
+from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.tenancy.requests import (
+    AddMemberRequest,
+    CreateKeyRequest,
+    DescribeTeamRequest,
+    ListRequest,
+    RetireMemberRequest,
+    RevokeKeyRequest,
+    RotateKeyRequest,
+    UpdateTeamRequest,
+)
+
+Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+NextCursor = Annotated[str | None, Meta(description="Send it as `cursor` to read on; null on the last page.")]
+
+
+class MemberEntry(TypedDict):
+    """A person or an agent of the team."""
+
+    profile_id: Id
+    name: str
+    profile_kind: ProfileKind
+    known_from: Instant
+    retired_at: Instant | None
+
+
+class KeyEntry(TypedDict):
+    """What may be shown of a key at any time: the ends of its text, never the secret."""
+
+    credential_id: Id
+    profile_id: Id
+    profile_name: str
+    name: str
+    prefix: str
+    suffix: str
+    scopes: list[Scope]
+    memory_binding: MemoryBinding
+    state: KeyState
+    known_from: Instant
+    expires_at: Instant | None
+    revoked_at: Instant | None
+    last_used_at: Instant | None
+
+
+class IssuedKeyEntry(KeyEntry):
+    """A key just made. `key` is its whole text, shown in this answer and never again."""
+
+    key: str
+
+
+class AdminSpace(TypedDict):
+    """A space of the team. `owner` is the name of the member or key that it is private to."""
+
+    space_id: Id
+    kind: SpaceKind
+    name: str | None
+    owner: str | None
+    lifecycle_state: str
+    known_from: Instant
+
+
+class TeamEntry(TypedDict):
+    """The key's own team."""
+
+    team_id: Id
+    name: str
+    unclaimed_evidence: UnclaimedEvidence
+    known_from: Instant
+
+
+class MemberList(TypedDict):
+    """Members in the order in which they were added; retired ones too."""
+
+    members: list[MemberEntry]
+    next_cursor: NextCursor
+
+
+class KeyList(TypedDict):
+    """Keys in the order in which they were made; revoked and expired ones too."""
+
+    keys: list[KeyEntry]
+    next_cursor: NextCursor
+
+
+class SpaceList(TypedDict):
+    """Spaces in the order in which they were made."""
+
+    spaces: list[AdminSpace]
+    next_cursor: NextCursor
+
+
+class AdminOperations(Protocol):
+    """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
+
+    Raises:
+        CommonloreError
+    """
+
+    async def list_members(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> MemberList: ...
+
+    async def add_member(self, key: PresentedKey, request: AddMemberRequest, *, correlation_id: str) -> MemberEntry: ...
+
+    async def retire_member(self, key: PresentedKey, request: RetireMemberRequest, *, correlation_id: str) -> MemberEntry: ...
+
+    async def list_keys(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> KeyList: ...
+
+    async def create_key(self, key: PresentedKey, request: CreateKeyRequest, *, correlation_id: str) -> IssuedKeyEntry: ...
+
+    async def rotate_key(self, key: PresentedKey, request: RotateKeyRequest, *, correlation_id: str) -> IssuedKeyEntry: ...
+
+    async def revoke_key(self, key: PresentedKey, request: RevokeKeyRequest, *, correlation_id: str) -> KeyEntry: ...
+
+    async def list_spaces(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> SpaceList: ...
+
+    async def describe_team(self, key: PresentedKey, request: DescribeTeamRequest, *, correlation_id: str) -> TeamEntry: ...
+
+    async def update_team(self, key: PresentedKey, request: UpdateTeamRequest, *, correlation_id: str) -> TeamEntry: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AdminSpec:
+    """One operation: `POST /v1/admin/<name>`. `name` is the method of `AdminOperations` as well."""
+
+    name: str
+    title: str
+    description: str
+    request: type[Struct]
+    result: type[Any]
+    example: Mapping[str, object]
+    scope: Scope = "admin"
+
+    @property
+    def path(self) -> str:
+        return f"/v1/admin/{self.name}"
+
+    def of(self, operations: AdminOperations) -> Callable[..., Awaitable[Mapping[str, object]]]:
+        operation: Callable[..., Awaitable[Mapping[str, object]]] = getattr(operations, self.name)
+        return operation
+
+
+_ID = "01982f00-0000-7000-8000-000000000001"
+_PAGED = "Entries come in the order in which they were made. One that is there from the first page to the last is shown exactly once, whatever comes or goes."
+_ONCE = "The answer holds the text of the key, which is stored nowhere and never shown again. A key hands on only scopes that it has."
+
+_SPECS = (
+    AdminSpec("list_members", "List members", f"Members of the team, retired ones too. {_PAGED}", ListRequest, MemberList, {"limit": 50}),
+    AdminSpec(
+        "add_member",
+        "Add a member",
+        "A name is taken for good, also by a member who is retired.",
+        AddMemberRequest,
+        MemberEntry,
+        {"name": "Ada", "profile_kind": "human"},
+    ),
+    AdminSpec(
+        "retire_member",
+        "Retire a member",
+        "Revokes the member's keys at once. What it wrote stays.",
+        RetireMemberRequest,
+        MemberEntry,
+        {"profile_id": _ID},
+    ),
+    AdminSpec(
+        "list_keys",
+        "List keys",
+        f"Keys of the team without their secrets, revoked and expired ones too. {_PAGED}",
+        ListRequest,
+        KeyList,
+        {"limit": 50},
+    ),
+    AdminSpec(
+        "create_key",
+        "Create a key",
+        f"{_ONCE} `profile_private` is for the caller's own member only: it would open another member's private space.",
+        CreateKeyRequest,
+        IssuedKeyEntry,
+        {"profile_id": _ID, "name": "laptop", "scopes": ["read", "write"], "memory_binding": "credential_private", "expires": "90d"},
+    ),
+    AdminSpec(
+        "rotate_key",
+        "Rotate a key",
+        f"A new text for a key of the caller's own member; the old one is invalid at once, the private space stays. {_ONCE} "
+        "A key of another member cannot be rotated here, because its new text would open that member's private space.",
+        RotateKeyRequest,
+        IssuedKeyEntry,
+        {"credential_id": _ID},
+    ),
+    AdminSpec(
+        "revoke_key", "Revoke a key", "Any key of the team; the next request with it fails.", RevokeKeyRequest, KeyEntry, {"credential_id": _ID}
+    ),
+    AdminSpec("list_spaces", "List spaces", f"Spaces of the team, never what is in them. {_PAGED}", ListRequest, SpaceList, {"limit": 50}),
+    AdminSpec("describe_team", "Describe the team", "The key's own team.", DescribeTeamRequest, TeamEntry, {}),
+    AdminSpec(
+        "update_team",
+        "Update the team",
+        "`unclaimed_evidence`: whether a text from which nothing was claimed is recalled; counts from the next recall on.",
+        UpdateTeamRequest,
+        TeamEntry,
+        {"unclaimed_evidence": "withheld"},
+    ),
+)
+
+ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -1,0 +1,187 @@
+"""The operations of an administrator over the assembled adapters: authenticate, require the scope, apply the rules, act, in one transaction.
+
+The functions of `db/tenancy.py` are those that the command line calls. The rules that only a caller with a key has are
+here: it hands on no scope that it lacks, and opens no private space but its own member's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from commonlore.api.admin import AdminSpace, IssuedKeyEntry, KeyEntry, KeyList, MemberEntry, MemberList, SpaceList, TeamEntry
+from commonlore.db import tenancy
+from commonlore.db.assemble import Adapters
+from commonlore.db.session import TeamTransaction, actor_transaction
+from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.tenancy.administration import (
+    IssuedKey,
+    Key,
+    Member,
+    SpaceEntry,
+    TeamDescription,
+    read_expiry,
+    read_name,
+    read_scopes,
+    require_grantable,
+    require_own_key,
+    require_own_space,
+)
+from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.tenancy.paging import ListName, Page, decode_cursor, encode_cursor
+from commonlore.domain.tenancy.requests import (
+    AddMemberRequest,
+    CreateKeyRequest,
+    DescribeTeamRequest,
+    ListRequest,
+    RetireMemberRequest,
+    RevokeKeyRequest,
+    RotateKeyRequest,
+    UpdateTeamRequest,
+)
+from commonlore.domain.time import render_instant
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAdministration:
+    """`AdminOperations`. `note` hears of every key that was used."""
+
+    adapters: Adapters
+    note: Callable[[Actor], None]
+
+    @asynccontextmanager
+    async def _admitted(self, key: PresentedKey, *, reads: bool = False) -> AsyncIterator[tuple[Actor, TeamTransaction, datetime]]:
+        """The transaction of an administrator and the one instant of all it writes."""
+        adapters = self.adapters
+        now = adapters.clock()
+        async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms, snapshot=reads) as (actor, transaction):
+            self.note(actor)
+            actor.require("admin")
+            yield actor, transaction, now
+
+    async def list_members(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> MemberList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            page = await tenancy.page_members(transaction, after=_after(actor, "members", request), limit=request.limit)
+        return {"members": [_member(entry) for entry in page.entries], "next_cursor": _next(actor, "members", page)}
+
+    async def add_member(self, key: PresentedKey, request: AddMemberRequest, *, correlation_id: str) -> MemberEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            made = await tenancy.add_member(transaction, name=read_name("/name", request.name), profile_kind=request.profile_kind, now=now)
+        return _member(made)
+
+    async def retire_member(self, key: PresentedKey, request: RetireMemberRequest, *, correlation_id: str) -> MemberEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return _member(await tenancy.retire_member(transaction, request.profile_id, now=now))
+
+    async def list_keys(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> KeyList:
+        async with self._admitted(key, reads=True) as (actor, transaction, now):
+            page = await tenancy.page_keys(transaction, after=_after(actor, "keys", request), limit=request.limit)
+        return {"keys": [_key(entry, now) for entry in page.entries], "next_cursor": _next(actor, "keys", page)}
+
+    async def create_key(self, key: PresentedKey, request: CreateKeyRequest, *, correlation_id: str) -> IssuedKeyEntry:
+        async with self._admitted(key) as (actor, transaction, now):
+            scopes = read_scopes("/scopes", request.scopes)
+            require_grantable(scopes, actor.scopes)
+            member = await tenancy.lock_member(transaction, request.profile_id)
+            require_own_space(actor, member.profile_id, request.memory_binding)
+            issued = await tenancy.mint_key(
+                transaction,
+                member.profile_id,
+                name=read_name("/name", request.name),
+                scopes=scopes,
+                memory_binding=request.memory_binding,
+                expires_at=read_expiry("/expires", request.expires, now=now),
+                now=now,
+            )
+        return _issued(issued, now)
+
+    async def rotate_key(self, key: PresentedKey, request: RotateKeyRequest, *, correlation_id: str) -> IssuedKeyEntry:
+        async with self._admitted(key) as (actor, transaction, now):
+            require_own_key(actor, await tenancy.read_key(transaction, request.credential_id))
+            end = read_expiry("/expires", request.expires, now=now)
+            issued = await tenancy.rotate_key(transaction, request.credential_id, now=now, expires_at=end)
+        return _issued(issued, now)
+
+    async def revoke_key(self, key: PresentedKey, request: RevokeKeyRequest, *, correlation_id: str) -> KeyEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return _key(await tenancy.revoke_key(transaction, request.credential_id, now=now), now)
+
+    async def list_spaces(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> SpaceList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            page = await tenancy.page_spaces(transaction, after=_after(actor, "spaces", request), limit=request.limit)
+        return {"spaces": [_space(entry) for entry in page.entries], "next_cursor": _next(actor, "spaces", page)}
+
+    async def describe_team(self, key: PresentedKey, request: DescribeTeamRequest, *, correlation_id: str) -> TeamEntry:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return _team(await tenancy.describe_team(transaction))
+
+    async def update_team(self, key: PresentedKey, request: UpdateTeamRequest, *, correlation_id: str) -> TeamEntry:
+        async with self._admitted(key) as (_, transaction, _):
+            return _team(await tenancy.set_unclaimed_evidence(transaction, request.unclaimed_evidence))
+
+
+def _after(actor: Actor, name: ListName, request: ListRequest) -> UUID | None:
+    return None if request.cursor is None else decode_cursor(request.cursor, actor.team_id, name)
+
+
+def _next(actor: Actor, name: ListName, page: Page[Member] | Page[Key] | Page[SpaceEntry]) -> str | None:
+    return None if page.last_id is None else encode_cursor(actor.team_id, name, page.last_id)
+
+
+def _instant(instant: datetime | None) -> str | None:
+    return None if instant is None else render_instant(instant)
+
+
+def _member(member: Member) -> MemberEntry:
+    return {
+        "profile_id": str(member.profile_id),
+        "name": member.name,
+        "profile_kind": member.profile_kind,
+        "known_from": render_instant(member.known_from),
+        "retired_at": _instant(member.retired_at),
+    }
+
+
+def _key(key: Key, now: datetime) -> KeyEntry:
+    return {
+        "credential_id": str(key.credential_id),
+        "profile_id": str(key.profile_id),
+        "profile_name": key.profile_name,
+        "name": key.name,
+        "prefix": key.prefix,
+        "suffix": key.suffix,
+        "scopes": list(key.scopes),
+        "memory_binding": key.memory_binding,
+        "state": key.state(now),
+        "known_from": render_instant(key.known_from),
+        "expires_at": _instant(key.expires_at),
+        "revoked_at": _instant(key.revoked_at),
+        "last_used_at": _instant(key.last_used_at),
+    }
+
+
+def _issued(issued: IssuedKey, now: datetime) -> IssuedKeyEntry:
+    return {**_key(issued.key, now), "key": issued.text}
+
+
+def _space(space: SpaceEntry) -> AdminSpace:
+    return {
+        "space_id": str(space.space_id),
+        "kind": space.kind,
+        "name": space.name,
+        "owner": space.owner,
+        "lifecycle_state": space.lifecycle_state,
+        "known_from": render_instant(space.known_from),
+    }
+
+
+def _team(team: TeamDescription) -> TeamEntry:
+    return {
+        "team_id": str(team.team_id),
+        "name": team.name,
+        "unclaimed_evidence": team.unclaimed_evidence,
+        "known_from": render_instant(team.known_from),
+    }
