@@ -46,16 +46,15 @@ class Adapters:
 
 
 @asynccontextmanager
-async def assemble(
-    conninfo: str, settings: Settings, *, name: str, make_embedder: Callable[[], Embedder] | None = None
-) -> AsyncIterator[Adapters]:
+async def assemble(conninfo: str, settings: Settings, *, name: str, make_embedder: Callable[[], Embedder] | None = None) -> AsyncIterator[Adapters]:
     """Open the pool as a serving or worker role and load the model; both are closed afterwards.
 
     Raises:
         OperatorError: `role_unsafe`, the role is a superuser, owns tables or passes row security; `model_invalid`.
     """
     local = LocalEmbedder(threads=settings.embedding_threads) if make_embedder is None else None
-    embedder: Embedder = QueryVectorCache(local or _made(make_embedder), entries=settings.query_cache_entries)
+    bare: Embedder = local or _made(make_embedder)
+    embedder = QueryVectorCache(bare, entries=settings.query_cache_entries) if settings.query_cache_entries else bare
     pool = make_pool(conninfo, size=settings.pool_size, name=name)
     try:
         await pool.open()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import LiteralString
 from uuid import UUID
 
+import psycopg
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from commonlore.db.conflict_views import touched_cases
+from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.lexical import LexicalStatistics
@@ -45,15 +50,41 @@ class PostgresRecallSnapshot:
         self._generation = 1
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
-        async with self._transaction.connection.pipeline():
-            cursors = []
-            for space in self.actor.spaces_to_read:
-                await self._transaction.enter(space.space_id)
-                cursors.append((space, await self._transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))))
-            await self._transaction.connection.execute("savepoint branches")
-            found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
+        """A private space that cannot be read is left out; the shared one must be read.
+
+        Raises:
+            CommonloreError: the team's shared space could not be read.
+        """
+        connection, spaces = self._transaction.connection, self.actor.spaces_to_read
+        try:
+            async with connection.pipeline():
+                await connection.execute("savepoint branches")
+                cursors = [(space, await self._ask_statistics(intent, space)) for space in spaces]
+                found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
+        except psycopg.Error as error:
+            if connection.closed or error.sqlstate == "57014":
+                raise
+            await self._return_to("branches")
+            found = [(space, alone) for space in spaces if (alone := await self._statistics_alone(intent, space)) is not None]
         self._generation = found[0][1].generation if found else 1
         return found
+
+    async def _ask_statistics(self, intent: RecallIntent, space: Space) -> AsyncCursor[DictRow]:
+        await self._transaction.enter(space.space_id)
+        return await self._transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))
+
+    async def _statistics_alone(self, intent: RecallIntent, space: Space) -> SpaceStatistics | None:
+        try:
+            return _statistics(await _one(await self._ask_statistics(intent, space)))
+        except psycopg.Error as error:
+            if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
+                raise stated(error) from error
+            await self._return_to("branches")
+            return None
+
+    async def _return_to(self, savepoint: LiteralString) -> None:
+        await self._transaction.connection.execute(f"rollback to savepoint {savepoint}")
+        self._transaction.forget_space()
 
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
         return await self._frontier.fetch(plan, vector, depth=depth)
@@ -98,6 +129,11 @@ class PostgresRecallSnapshot:
                 )
             return KnownCoverage(frozenset([row["semantic_group_key"] for cursor in cursors for row in await cursor.fetchall()]))
 
+    async def read_conflicts(
+        self, intent: RecallIntent, spaces: Sequence[Space], evidence_ids: Sequence[UUID], *, most: int
+    ) -> list[tuple[Space, CaseRow]]:
+        return await touched_cases(self._transaction, intent.view, spaces, evidence_ids, most=most)
+
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         groups: dict[str, list[RelationshipRow]] = {}
         async with self._transaction.connection.pipeline():
@@ -124,16 +160,16 @@ async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:
 
 
 def _statistics(row: DictRow) -> SpaceStatistics:
-    waiting = row["waiting"] or ()
     state: GenerationState = row["generation_state"] if row["generation_state"] in ("current", "failed") else "pending"
     return SpaceStatistics(
         evidence=LexicalStatistics(row["parts"], row["parts_length"], row["part_frequencies"] or {}),
         relationships=LexicalStatistics(row["documents"], row["documents_length"], row["document_frequencies"] or {}),
-        evidence_state="failed" if "failed" in waiting else "pending" if "pending" in waiting else "current",
+        evidence_state="failed" if row["has_failed"] else "pending" if row["has_pending"] else "current",
         generation=row["generation"] or 1,
         generation_state=state,
         contract_key=row["contract_key"],
         has_exclusions=row["has_exclusions"],
+        has_conflicts=row["has_conflicts"],
         has_sessions=row["has_sessions"],
         texts=row["texts"],
     )

@@ -6,11 +6,12 @@ pooled connection never carries a team to its next user; unset, every policy com
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
+import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
@@ -24,11 +25,14 @@ from commonlore.domain.tenancy.key import PresentedKey, matches
 from commonlore.domain.time import Clock
 
 _SQL = statements("session")
+Begun = TypeVar("Begun")
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
 
-def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
+def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True) -> Pool:
     """A closed pool of autocommit connections with dict rows; open it with `await pool.open()`.
+
+    `vectors` lets them carry vectors; the role must then find the extension's types on its search path.
 
     Statements are prepared at their first use. Were it the sixth, psycopg would take a statement for prepared that a failed
     or cancelled pipeline never parsed, and the connection would refuse it for good.
@@ -46,7 +50,7 @@ def make_pool(conninfo: str, *, size: int, name: str) -> Pool:
             "application_name": f"commonlore-{name}",
             "prepare_threshold": 0,
         },
-        configure=register_vector_async,
+        configure=register_vector_async if vectors else None,
         open=False,
         name=name,
     )
@@ -95,11 +99,13 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
     Raises:
         CommonloreError: any database error, stated.
     """
-    with stating():
-        async with pool.connection() as connection, _ended(connection):
-            async with connection.pipeline():
-                await _begin(connection, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
-            yield TeamTransaction(connection, team_id)
+
+    async def begin(connection: AsyncConnection[DictRow]) -> None:
+        async with connection.pipeline():
+            await _begin(connection, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+
+    async with _begun(pool, begin) as (connection, _):
+        yield TeamTransaction(connection, team_id)
 
 
 async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
@@ -108,15 +114,35 @@ async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout
 
 
 @asynccontextmanager
-async def _ended(connection: AsyncConnection[DictRow]) -> AsyncIterator[None]:
-    """COMMIT after the block, ROLLBACK on any way out of it, cancellation included."""
-    try:
-        yield
-    except BaseException:
-        if not connection.closed:
-            await connection.execute("rollback")
-        raise
-    await connection.execute("commit")
+async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitable[Begun]]) -> AsyncIterator[tuple[AsyncConnection[DictRow], Begun]]:
+    """A connection on which `begin` has run; COMMIT after the block, ROLLBACK on any way out of it, cancellation included.
+
+    A connection that the server closed while it lay in the pool is found out here, before anything happened, and replaced.
+    """
+    with stating():
+        for spare in range(pool.max_size, -1, -1):
+            async with pool.connection() as connection:
+                try:
+                    begun = await begin(connection)
+                except psycopg.OperationalError:
+                    if connection.closed and spare:
+                        continue
+                    raise
+                except BaseException:
+                    await _roll_back(connection)
+                    raise
+                try:
+                    yield connection, begun
+                except BaseException:
+                    await _roll_back(connection)
+                    raise
+                await connection.execute("commit")
+                return
+
+
+async def _roll_back(connection: AsyncConnection[DictRow]) -> None:
+    if not connection.closed:
+        await connection.execute("rollback")
 
 
 @asynccontextmanager
@@ -128,16 +154,18 @@ async def actor_transaction(
     Raises:
         Unauthenticated: unknown, wrong, revoked and expired keys alike.
     """
-    with stating():
-        async with pool.connection() as connection, _ended(connection):
-            async with connection.pipeline():
-                await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
-                parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
-                row = await (await connection.execute(_SQL["authenticate"], parameters)).fetchone()
-            transaction = TeamTransaction(connection, key.team_id)
-            actor = _actor(key, row)
-            transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
-            yield actor, transaction
+
+    async def begin(connection: AsyncConnection[DictRow]) -> dict[str, Any] | None:
+        async with connection.pipeline():
+            await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+            parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
+            return await (await connection.execute(_SQL["authenticate"], parameters)).fetchone()
+
+    async with _begun(pool, begin) as (connection, row):
+        transaction = TeamTransaction(connection, key.team_id)
+        actor = _actor(key, row)
+        transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
+        yield actor, transaction
 
 
 def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:

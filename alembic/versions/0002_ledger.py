@@ -91,7 +91,8 @@ create table commonlore.evidence (
     foreign key (team_id, space_epoch, submission_id) references commonlore.submission (team_id, space_epoch, submission_id),
     foreign key (team_id, space_epoch, source_id) references commonlore.evidence_source (team_id, space_epoch, source_id),
     foreign key (team_id, space_epoch, revision_id) references commonlore.evidence_source_revision (team_id, space_epoch, revision_id),
-    check ((source_id is null) = (revision_id is null))
+    check ((source_id is null) = (revision_id is null)),
+    check (isfinite(occurred_at))
 );
 create unique index evidence_stored_once on commonlore.evidence (team_id, space_epoch, duplicate_sha256) where duplicate_sha256 is not null;
 create index evidence_by_content on commonlore.evidence (team_id, space_epoch, content_sha256);
@@ -287,6 +288,7 @@ create table commonlore.relationship (
         references commonlore.relationship (team_id, space_epoch, relationship_id),
     check (num_nonnulls(object_entity_id, object_value_id) = 1),
     check (valid_to is null or valid_from is null or valid_to >= valid_from),
+    check (isfinite(valid_from) and isfinite(valid_to)),
     check (known_to is null or known_to >= known_from)
 );
 -- valid_to is not part of the identity: learning when something ended does not make it another statement.

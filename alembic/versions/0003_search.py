@@ -87,6 +87,8 @@ create table commonlore.evidence_embedding_backlog (
     foreign key (team_id, space_epoch, evidence_id, part_no)
         references commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no)
 );
+create index evidence_embedding_backlog_failed on commonlore.evidence_embedding_backlog (team_id, space_epoch)
+    where search_state = 'failed';
 """
 
 _RELATIONSHIPS = """

@@ -43,15 +43,24 @@ select
           and s.team_id = %(team_id)s::uuid -- tenant
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
         group by s.term) t) as document_frequencies,
-    (select array_agg(distinct w.search_state) from (
-        select b.search_state from commonlore.evidence_embedding_backlog b
-        where b.team_id = %(team_id)s::uuid -- tenant
-          and b.space_epoch = %(space_epoch)s::bigint -- tenant
-        limit 1000) w) as waiting,
+    exists (select from commonlore.evidence_embedding_backlog b
+            where b.search_state = 'failed'
+              and b.team_id = %(team_id)s::uuid -- tenant
+              and b.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_failed,
+    exists (select from commonlore.evidence_embedding_backlog b
+            where b.search_state = 'pending'
+              and b.team_id = %(team_id)s::uuid -- tenant
+              and b.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_pending,
     exists (select from commonlore.evidence_exclusion x
             where x.team_id = %(team_id)s::uuid -- tenant
               and x.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_exclusions,
+    exists (select from commonlore.conflict_case k
+            where k.team_id = %(team_id)s::uuid -- tenant
+              and k.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_conflicts,
     g.generation, g.state as generation_state,
     (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key
 from (select 1) one

@@ -59,6 +59,7 @@ class SpaceStatistics:
     generation_state: GenerationState
     contract_key: str | None
     has_exclusions: bool = False
+    has_conflicts: bool = False
     has_sessions: bool = False
     texts: int = 0
 
@@ -86,6 +87,7 @@ class SpacePlan:
     parts: int
     texts: int
     has_exclusions: bool
+    has_conflicts: bool
     has_sessions: bool
 
 
@@ -128,6 +130,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         parts=found.evidence.documents,
         texts=found.texts,
         has_exclusions=found.has_exclusions,
+        has_conflicts=found.has_conflicts,
         has_sessions=found.has_sessions,
     )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
+from commonlore.domain.conflict.view import ConflictItem
 from commonlore.domain.degradation import Degradation, SearchState
 
 Withdrawn = Literal["superseded", "retracted", "erased", "quarantined", "source_revised"]
@@ -135,7 +136,7 @@ class RecallResult(Struct, frozen=True, kw_only=True):
 
     recall_id: str
     results: list[EvidenceItem]
-    conflicts: list[dict[str, object]]
+    conflicts: list[ConflictItem]
     related_relationships: list[RelationshipItem]
     related_communities: list[dict[str, object]]
     related_hypotheses: list[dict[str, object]]

@@ -1,7 +1,7 @@
 """The recall as a straight line, inside one snapshot.
 
     parse_intent -> read_statistics -> make_plan -> fetch -> fill_evidence_lane (rank, fuse spaces, hydrate, admit, cover)
-    -> fill_relationship_lane (group, subtract, fall back) -> conclude
+    -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane -> conclude
 
 Evidence is ranked and cut before relationships are looked at, so that no relationship can change it. Every step but the
 snapshot's own methods is a pure function.
@@ -14,6 +14,7 @@ from uuid import UUID
 
 from commonlore.domain.degradation import Degradation, SearchState, combine
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.conflict_lane import fill_conflict_lane
 from commonlore.domain.recall.evidence_lane import fill_evidence_lane
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
 from commonlore.domain.recall.relationship_lane import fill_relationship_lane
@@ -38,15 +39,18 @@ async def recall(
     statistics = await snapshot.read_statistics(intent)
     plan = make_plan(intent, statistics, policy)
     state = RecallState(snapshot, request, intent, policy, vector, plan)
+    if len(statistics) < len(snapshot.actor.spaces_to_read):
+        state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     fetched = await snapshot.fetch(plan, vector, depth=policy.depth_rows)
     results = await fill_evidence_lane(state, fetched)
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
+    conflicts = await fill_conflict_lane(state, results)
     embedded = (await vector).under(plan.contract_key)
     _state_vectors(state, embedded, statistics)
     return RecallResult(
         recall_id=recall_id,
         results=results,
-        conflicts=[],
+        conflicts=conflicts,
         related_relationships=relationships,
         related_communities=[],
         related_hypotheses=[],

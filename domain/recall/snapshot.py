@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
@@ -65,6 +66,12 @@ class RecallSnapshot(Protocol):
         ...
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage: ...
+
+    async def read_conflicts(
+        self, intent: RecallIntent, spaces: Sequence[Space], evidence_ids: Sequence[UUID], *, most: int
+    ) -> list[tuple[Space, CaseRow]]:
+        """Cases that the texts are part of, as they were known in the view; at most `most` a space."""
+        ...
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         """Every eligible member of the groups, by earliest creation, then id."""

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
+import pytest
+
 from tests.cases.adapter import Actor, World, case, refusal, split_of
 from tests.support.memory import a_relationship
 
@@ -93,7 +96,7 @@ def an_infinite_end_is_no_failure(world: World) -> None:
         odd = split_of(ann.ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")]))["relationship_id"]
         fine = split_of(ann.ingest("Nora works on Vega.", relationships=[a_relationship("Nora", "works_on", "Vega")]))["relationship_id"]
         ann.ingest("an unrelated pelican")
-        with own.admin() as admin:
+        with own.admin() as admin, pytest.raises(psycopg.errors.CheckViolation):
             admin.execute("update commonlore.relationship set valid_to = 'infinity' where relationship_id = %s", (odd,))
         recalled = ann.post("/v1/recall_memory", {"query": "pelican works on Orion Vega", "limit": 1})
         traced = [ann.post("/v1/trace_memory", {"relationship_id": key}) for key in (fine, odd)]

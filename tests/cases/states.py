@@ -128,8 +128,4 @@ WAITING: dict[str, str] = {
 }
 
 # Of those that run: the defect that keeps the case from passing. Strict: whoever mends it strikes it from here.
-OPEN: dict[str, str] = {
-    "B087-b": "a time of infinity, put in by SQL, makes every trace of its relationship a 500, because psycopg cannot load it",
-    "B118-b": "a pooled connection that the server closed is given to a request, which ends with 503; nothing tries another one",
-    "B138-a": "outside the embedded database, administration cannot open its pool when the extension stands in a schema of its own",
-}
+OPEN: dict[str, str] = {}
