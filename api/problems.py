@@ -29,6 +29,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "method_not_allowed": (405, "The method is not allowed here"),
         "credential_invalid": (401, "No valid credential"),
         "unauthorized_scope": (403, "The credential lacks a scope"),
+        "wrong_owner": (403, "It belongs to another member"),
         "host_not_allowed": (403, "The host is not answered for"),
         "not_found": (404, "Not found"),
         "idempotency_conflict": (409, "The idempotency key belongs to another request"),

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.errors import UniqueViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from commonlore.db.session import TeamTransaction
+from commonlore.db.sources import Source, open_sources
 from commonlore.db.sql import statements
 from commonlore.db.vectors import CONTRACT_ID, as_halfvec
-from commonlore.domain.errors import Conflict, Unsupported
+from commonlore.db.withdrawal import note_signals
+from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
-from commonlore.domain.ledger.evidence import duplicate_sha256
+from commonlore.domain.ledger.evidence import duplicate_sha256, renewed_sha256
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.prepare import Part, PreparedEvidence
 from commonlore.domain.remember.service import StoredEvidence, Submission
@@ -30,12 +30,6 @@ Row = TypeVar("Row")
 _BATCH = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    source_id: UUID
-    revision_id: UUID
-
-
 async def store_evidence(
     transaction: TeamTransaction, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId
 ) -> list[StoredEvidence]:
@@ -44,33 +38,33 @@ async def store_evidence(
     Texts go in by the order of their duplicate hash, so that two writers of the same texts never wait for each other.
 
     Raises:
-        Conflict: `stale_input`, another revision of the source is current.
+        Conflict: `stale_input`, another revision of the source is current; `commit_conflict`, another write came first.
     """
     items = submission.prepared.evidence
-    sources = await _sources(transaction, submission, items, new_id)
+    sources = await open_sources(transaction, submission, new_id)
     hashes = [duplicate_sha256(submission.actor.profile_id, item.proposal) for item in items]
-    placed: dict[int, StoredEvidence] = {}
     order = sorted(range(len(items)), key=lambda index: (hashes[index] or b"", index))
     ids = {index: new_id() for index in order}
+    placed = [sources.get(item.proposal.source_key or "") for item in items]
     async with transaction.connection.pipeline():
-        cursors = {
-            index: await _insert(transaction, submission, index, ids[index], hashes[index], sources.get(items[index].proposal.source_key or ""))
-            for index in order
-        }
+        cursors = {index: await _insert(transaction, submission, index, ids[index], hashes[index], placed[index]) for index in order}
         inserted = {index for index, cursor in cursors.items() if await cursor.fetchone() is not None}
     for index in order:
-        if index in inserted:
-            placed[index] = StoredEvidence(ids[index], True)
-        else:
-            placed[index] = StoredEvidence(await _repeat(transaction, submission, index, hashes[index], new_id), False)
-    new = [(ids[index], items[index]) for index in inserted]
-    new.sort(key=lambda pair: pair[0])
+        if index not in inserted:
+            ids[index], is_new = await _repeat(transaction, submission, index, ids[index], hashes[index], placed[index], new_id)
+            inserted |= {index} if is_new else set()
+    new = sorted(((ids[index], items[index]) for index in inserted), key=lambda pair: pair[0])
     await _search_rows(transaction, new, vectors, new_id)
-    return [placed[index] for index in range(len(items))]
+    found = {key: (item.proposal.content, item.signals) for key, item in new if item.signals}
+    held = await note_signals(transaction, found, actor_profile_id=submission.actor.profile_id, now=submission.now) if found else set()
+    return [
+        StoredEvidence(ids[index], index in inserted, ids[index] in held, source.source_id if source is not None and source.is_revised else None)
+        for index, source in enumerate(placed)
+    ]
 
 
 async def _insert(
-    transaction: TeamTransaction, submission: Submission, index: int, evidence_id: UUID, duplicate: bytes | None, source: _Source | None
+    transaction: TeamTransaction, submission: Submission, index: int, evidence_id: UUID, duplicate: bytes | None, source: Source | None
 ) -> AsyncCursor[DictRow]:
     item = submission.prepared.evidence[index]
     proposal = item.proposal
@@ -100,15 +94,36 @@ async def _insert(
     )
 
 
-async def _repeat(transaction: TeamTransaction, submission: Submission, index: int, duplicate: bytes | None, new_id: NewId) -> UUID:
-    found = await (await transaction.execute(_SQL["find_duplicate"], duplicate_sha256=duplicate)).fetchone()
-    if found is None:
-        raise Conflict("commit_conflict", "another write of the same text came first; the request changed nothing", retry_after_s=1)
+async def _repeat(
+    transaction: TeamTransaction,
+    submission: Submission,
+    index: int,
+    evidence_id: UUID,
+    duplicate: bytes | None,
+    source: Source | None,
+    new_id: NewId,
+) -> tuple[UUID, bool]:
+    """Where a text lies that was said before, and whether it is new: evidence that ended for good takes in no later sighting."""
+    while duplicate is not None:
+        found = await (await transaction.execute(_SQL["find_duplicate"], duplicate_sha256=duplicate)).fetchone()
+        if found is None:
+            break
+        if not found["is_ended"]:
+            await _occur(transaction, submission, index, found["evidence_id"], new_id)
+            return found["evidence_id"], False
+        duplicate = renewed_sha256(duplicate, found["evidence_id"])
+        cursor = await _insert(transaction, submission, index, evidence_id, duplicate, source)
+        if await cursor.fetchone() is not None:
+            return evidence_id, True
+    raise Conflict("commit_conflict", "another write of the same text came first; the request changed nothing", retry_after_s=1)
+
+
+async def _occur(transaction: TeamTransaction, submission: Submission, index: int, evidence_id: UUID, new_id: NewId) -> None:
     proposal = submission.prepared.evidence[index].proposal
     await transaction.execute(
         _SQL["insert_occurrence"],
         occurrence_id=new_id(),
-        evidence_id=found["evidence_id"],
+        evidence_id=evidence_id,
         submission_id=submission.submission_id,
         evidence_index=index,
         authority=proposal.authority,
@@ -121,45 +136,6 @@ async def _repeat(transaction: TeamTransaction, submission: Submission, index: i
         sequence=proposal.sequence,
         now=submission.now,
     )
-    evidence_id: UUID = found["evidence_id"]
-    return evidence_id
-
-
-async def _sources(transaction: TeamTransaction, submission: Submission, items: Sequence[PreparedEvidence], new_id: NewId) -> dict[str, _Source]:
-    wanted = {item.proposal.source_key: item.proposal for item in items if item.proposal.source_key}
-    if not wanted:
-        return {}
-    cursor = await transaction.execute(_SQL["find_sources"], profile_id=submission.actor.profile_id, source_keys=sorted(wanted))
-    current = {row["source_key"]: row for row in await cursor.fetchall()}
-    sources: dict[str, _Source] = {}
-    for key, proposal in sorted(wanted.items()):
-        row = current.get(key)
-        if row is not None and row["revision_token"] != proposal.source_revision:
-            if proposal.previous_source_revision != row["revision_token"]:
-                raise Conflict("stale_input", "previous_source_revision is not the current revision of the source")
-            raise Unsupported("not_supported", "a second revision of a source is not available in this version")
-        if row is None and proposal.previous_source_revision is not None:
-            raise Conflict("stale_input", "previous_source_revision names a source that has no revision")
-        sources[key] = _Source(row["source_id"], row["revision_id"]) if row else _Source(new_id(), new_id())
-        if row is None:
-            await _insert_source(transaction, submission, key, proposal.source_revision, sources[key])
-    return sources
-
-
-async def _insert_source(transaction: TeamTransaction, submission: Submission, key: str, token: str | None, source: _Source) -> None:
-    try:
-        await transaction.execute(
-            _SQL["insert_source"],
-            source_id=source.source_id,
-            revision_id=source.revision_id,
-            profile_id=submission.actor.profile_id,
-            source_key=key,
-            revision_token=token,
-            now=submission.now,
-        )
-    except UniqueViolation as error:
-        # The author's other process was first; the same request finds the source when it is tried again.
-        raise Conflict("commit_conflict", "another write of the same source came first; the request changed nothing", retry_after_s=1) from error
 
 
 async def _search_rows(

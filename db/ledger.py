@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +15,15 @@ from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import served_generations, write_changes
 from commonlore.db.evidence_rows import store_evidence
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.db.settlement import settle
+from commonlore.db.sources import exclude_older_revisions
 from commonlore.db.sql import statements
+from commonlore.db.withdrawal import end_evidence, read_standing
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
+from commonlore.domain.ledger.settlement import Cause, Settled
 from commonlore.domain.ledger.value import NORMALIZATION_VERSION
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
@@ -32,6 +36,7 @@ from commonlore.domain.remember.service import Replay, StoredEvidence, Submissio
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
+from commonlore.domain.withdraw.standing import Standing
 
 _SQL = statements("ledger")
 _INSTALLATION = statements("installation")
@@ -101,6 +106,26 @@ class LedgerSession:
 
     async def lock_ledger(self) -> None:
         await self._transaction.execute(_SQL["lock_ledger"])
+
+    async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[UUID, Standing]:
+        return await read_standing(self._transaction, evidence_ids)
+
+    async def supersede(self, submission_id: UUID, replacements: Mapping[UUID, UUID], now: datetime) -> None:
+        await end_evidence(
+            self._transaction,
+            dict(replacements),
+            action="supersede",
+            reason="superseded",
+            actor_profile_id=self.actor.profile_id,
+            submission_id=submission_id,
+            now=now,
+        )
+
+    async def exclude_older_revisions(self, source_ids: Collection[UUID], now: datetime) -> list[UUID]:
+        return await exclude_older_revisions(self._transaction, source_ids, now=now)
+
+    async def settle(self, evidence_ids: Collection[UUID], cause: Cause, now: datetime) -> list[Settled]:
+        return await settle(self._transaction, evidence_ids=evidence_ids, cause=cause, actor_profile_id=self.actor.profile_id, now=now)
 
     async def read_names(self, prepared: Prepared) -> NameState:
         proposals = prepared.relationships

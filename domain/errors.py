@@ -60,6 +60,7 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Unauthenticated", "contact_operator", "Send `Authorization: Bearer <key>` with a key that is neither expired nor revoked."
         ),
         "unauthorized_scope": _code("Forbidden", "contact_operator", "Use a key with the scope that the message names."),
+        "wrong_owner": _code("Forbidden", "correct_and_resubmit", "Name only what your own member wrote; its author can change the rest."),
         "host_not_allowed": _code(
             "Forbidden",
             "contact_operator",

@@ -46,12 +46,28 @@ select e.evidence_id, e.content_sha256, e.part_count, e.source, e.source_type, e
               and x.space_epoch = %(space_epoch)s::bigint -- tenant
            )
        else
-           (select case l.action when 'supersede' then 'superseded' when 'retract' then 'retracted' else 'erased' end
-            from commonlore.evidence_lifecycle_event l
-            where l.evidence_id = e.evidence_id and l.known_from <= %(event_time)s::timestamptz
-              and l.team_id = %(team_id)s::uuid -- tenant
-              and l.space_epoch = %(space_epoch)s::bigint -- tenant
-            order by l.known_from desc, l.event_id desc limit 1)
+           coalesce(
+               (select case l.action when 'supersede' then 'superseded' when 'retract' then 'retracted' else 'erased' end
+                from commonlore.evidence_lifecycle_event l
+                where l.evidence_id = e.evidence_id and l.known_from <= %(event_time)s::timestamptz
+                  and l.team_id = %(team_id)s::uuid -- tenant
+                  and l.space_epoch = %(space_epoch)s::bigint -- tenant
+                order by l.known_from desc, l.event_id desc limit 1),
+               -- Quarantine and revisions count as they were known: where only valid_at is asked, as they are now.
+               (select case s.decision when 'quarantine' then 'quarantined' end
+                from commonlore.evidence_security_event s
+                where s.evidence_id = e.evidence_id and s.decision <> 'guarded' and coalesce(s.known_from <= %(known_at)s::timestamptz, true)
+                  and s.team_id = %(team_id)s::uuid -- tenant
+                  and s.space_epoch = %(space_epoch)s::bigint -- tenant
+                order by s.known_from desc, s.event_id desc limit 1),
+               (select 'source_revised'
+                from commonlore.evidence_source_revision v
+                where v.source_id = e.source_id and v.previous_revision_id = e.revision_id
+                  and coalesce(v.known_from <= %(known_at)s::timestamptz, true)
+                  and v.team_id = %(team_id)s::uuid -- tenant
+                  and v.space_epoch = %(space_epoch)s::bigint -- tenant
+                limit 1)
+           )
        end as withdrawn,
        (select jsonb_agg(jsonb_build_array(r.relationship_id, r.semantic_group_key, {eligible} and q.retired_at is null))
         from commonlore.relationship_support s

@@ -31,26 +31,6 @@ where s.space_id = %(space_id)s::uuid and s.content_from is null
   and s.team_id = %(team_id)s::uuid -- tenant
 ;
 
--- name: find_sources
--- The author's sources among the keys, with the token of their current revision.
-select s.source_key, s.source_id, r.revision_id, r.revision_token
-from commonlore.evidence_source s
-join commonlore.evidence_source_revision r
-  on r.team_id = s.team_id and r.space_epoch = s.space_epoch and r.revision_id = s.current_revision_id
-where s.owner_profile_id = %(profile_id)s::uuid and s.source_key = any(%(source_keys)s::text[])
-  and s.team_id = %(team_id)s::uuid -- tenant
-  and s.space_epoch = %(space_epoch)s::bigint -- tenant
-;
-
--- name: insert_source
-with source as (
-    insert into commonlore.evidence_source (team_id, space_epoch, source_id, owner_profile_id, source_key, current_revision_id, known_from)
-    values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(source_id)s::uuid, %(profile_id)s::uuid, %(source_key)s::text,
-            %(revision_id)s::uuid, %(now)s::timestamptz)
-)
-insert into commonlore.evidence_source_revision (team_id, space_epoch, revision_id, source_id, revision_token, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(revision_id)s::uuid, %(source_id)s::uuid, %(revision_token)s::text, %(now)s::timestamptz);
-
 -- name: insert_evidence
 -- One row when the text is new for its author, speaker and source; none when it is stored already.
 insert into commonlore.evidence
@@ -66,7 +46,14 @@ on conflict (team_id, space_epoch, duplicate_sha256) where duplicate_sha256 is n
 returning evidence_id;
 
 -- name: find_duplicate
-select e.evidence_id from commonlore.evidence e
+-- The evidence with the hash, and whether it was withdrawn for good.
+select e.evidence_id,
+       exists (select from commonlore.evidence_exclusion x
+               where x.evidence_id = e.evidence_id and x.reason in ('erased', 'retracted', 'superseded')
+                 and x.team_id = %(team_id)s::uuid -- tenant
+                 and x.space_epoch = %(space_epoch)s::bigint -- tenant
+              ) as is_ended
+from commonlore.evidence e
 where e.duplicate_sha256 = %(duplicate_sha256)s::bytea
   and e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -24,6 +24,11 @@ def duplicate_sha256(owner_profile_id: UUID, proposal: EvidenceProposal) -> byte
     return hashlib.sha256("\0".join(parts).encode("utf-8")).digest()
 
 
+def renewed_sha256(duplicate: bytes, ended_evidence_id: UUID) -> bytes:
+    """The hash under which the same words are stored anew after the evidence with `duplicate` was withdrawn for good."""
+    return hashlib.sha256(duplicate + ended_evidence_id.bytes).digest()
+
+
 def source_group_key(proposal: EvidenceProposal, evidence_id: UUID) -> str:
     """What counts as one independent source: the stated group, else the source, else the text itself."""
     return proposal.source_group or proposal.source_key or proposal.source or str(evidence_id)

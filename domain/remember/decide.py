@@ -33,17 +33,21 @@ from commonlore.domain.text.parts import Span
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A text that proposals may cite, with what its supports carry."""
+    """A text that proposals may cite, with what its supports carry. Supports of a text that is held do not count yet."""
 
     evidence_id: UUID
     text: CitedText
     source_group_key: str
     authority: str
+    is_held: bool = False
 
 
 @dataclass(slots=True)
 class Relationship:
-    """A relationship as it stands while the request is decided; `stored` tells whether its row exists already."""
+    """A relationship as it stands while the request is decided; `stored` tells whether its row exists already.
+
+    `held` are supports of this request that do not count until their text is released.
+    """
 
     relationship_id: UUID
     statement: Statement
@@ -53,6 +57,7 @@ class Relationship:
     document_text: str | None
     supports: set[tuple[UUID, int, int]] = field(default_factory=set)
     source_groups: set[str] = field(default_factory=set)
+    held: set[tuple[UUID, int, int]] = field(default_factory=set)
     stored: bool = True
     first_version: int = 0
     known_to: datetime | None = None
@@ -204,10 +209,13 @@ class _Decision:
     ) -> bool:
         before = len(relationship.supports)
         for item, found in groundings:
-            if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in relationship.supports:
+            if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in relationship.supports | relationship.held:
                 continue
-            relationship.supports.add(key)
-            relationship.source_groups.add(item.source_group_key)
+            if item.is_held:
+                relationship.held.add(key)
+            else:
+                relationship.supports.add(key)
+                relationship.source_groups.add(item.source_group_key)
             self.changes.supports.append(
                 SupportRow(
                     support_id=self.new_id(),
@@ -234,6 +242,8 @@ class _Decision:
         ended = not new and verdict == "entailed" and valid_to is not None and valid_to != item.valid_to
         if not (new or gained or reactivated or ended):
             return
+        if new and item.status == "active" and not item.supports:
+            item.status = "pending_evidence"
         if reactivated:
             item.status, item.known_to = "active", None
         if ended:
@@ -310,15 +320,19 @@ def _result(resolved: ResolvedProposal, item: Relationship | None, verdict: Verd
         return RelationshipResult(
             ref=ref, disposition="not_stored", splits=[], reason=refusal.reason, message=refusal.message, remediation=refusal.remediation
         )
-    explained = (
-        {}
-        if verdict == "entailed"
-        else {
+    explained = {}
+    if verdict != "entailed":
+        explained = {
             "reason": "relationship_pending_evidence",
             "message": rationale,
             "remediation": "Cite evidence that names both ends, or declare its speaker.",
         }
-    )
+    elif item.held and item.status != "active":
+        explained = {
+            "reason": "evidence_quarantined",
+            "message": "the cited text is in quarantine, so that it does not count yet",
+            "remediation": "Ask an administrator to release the text, or cite another one.",
+        }
     return RelationshipResult(
         ref=ref,
         disposition="stored",

@@ -15,6 +15,7 @@ from commonlore.domain.checks import read_instant
 from commonlore.domain.errors import invalid
 from commonlore.domain.ledger.evidence import content_sha256
 from commonlore.domain.ledger.predicate import predicate_key
+from commonlore.domain.ledger.signals import Signal, scan
 from commonlore.domain.ledger.value import Value, canonical_value
 from commonlore.domain.remember.request import EvidenceProposal, RelationshipProposal, RememberRequest
 from commonlore.domain.text.analyse import terms
@@ -50,6 +51,7 @@ class PreparedEvidence:
     content_sha256: bytes
     occurred_at: datetime | None
     parts: tuple[Part, ...]
+    signals: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ def _evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Callable[[
         content_sha256=content_sha256(proposal.content),
         occurred_at=read_instant(f"{pointer}/occurred_at", proposal.occurred_at),
         parts=tuple(parts),
+        signals=scan(proposal.content),
     )
 
 

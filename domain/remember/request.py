@@ -172,7 +172,7 @@ class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require_visible(f"{pointer}/content", self.content)
         if len(self.content.encode("utf-8")) > CONTENT_LIMIT_BYTES:
             raise invalid(f"{pointer}/content", f"expected at most {CONTENT_LIMIT_BYTES} bytes of UTF-8")
-        for name in ("source", "source_group", "source_key", "speaker", "session"):
+        for name in ("source", "source_group", "source_key", "source_revision", "speaker", "session"):
             if (text := getattr(self, name)) is not None:
                 require_visible(f"{pointer}/{name}", text)
         read_instant(f"{pointer}/occurred_at", self.occurred_at)
@@ -182,8 +182,6 @@ class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise invalid(f"{pointer}/source_revision", "expected source_key and source_revision together or neither")
         if self.previous_source_revision is not None and self.source_key is None:
             raise invalid(f"{pointer}/previous_source_revision", "expected only with source_key")
-        if self.supersedes_evidence_ids:
-            raise Unsupported("not_supported", f"{pointer}/supersedes_evidence_ids is not available in this version")
 
 
 class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -204,6 +202,7 @@ class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for index, item in enumerate(self.evidence):
             item.validate(f"/evidence/{index}")
         _require_one_revision(self.evidence)
+        _require_superseded_once(self.evidence)
         refs: dict[str, int] = {}
         for index, proposal in enumerate(self.relationships):
             proposal.validate(f"/relationships/{index}", self.evidence)
@@ -219,6 +218,16 @@ def _require_one_revision(evidence: list[EvidenceProposal]) -> None:
     for index, item in enumerate(evidence):
         if item.source_key is not None and revisions.setdefault(item.source_key, item.source_revision) != item.source_revision:
             raise invalid(f"/evidence/{index}/source_revision", "expected the revision that the other texts of this source_key state")
+
+
+def _require_superseded_once(evidence: list[EvidenceProposal]) -> None:
+    places: dict[UUID, str] = {}
+    for index, item in enumerate(evidence):
+        for place, key in enumerate(item.supersedes_evidence_ids):
+            pointer = f"/evidence/{index}/supersedes_evidence_ids/{place}"
+            if key in places:
+                raise invalid(pointer, f"expected an id that is named once; {places[key]} names it already")
+            places[key] = pointer
 
 
 def _require_index(pointer: str, index: int, evidence: list[EvidenceProposal]) -> None:

@@ -39,6 +39,8 @@ class EvidenceResult(Struct, frozen=True, kw_only=True):
     content_hash: str
     parts: int
     reason: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    remediation: str | UnsetType = UNSET
 
 
 class RememberResult(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Remember: from a request to rows, in one line.
 
-    prepare -> foresee -> embed -> claim -> store evidence -> resolve -> decide -> write -> conclude
+    prepare -> foresee -> embed -> claim -> store evidence -> withdraw -> resolve -> decide -> write -> settle -> conclude
 
 `foresee` reads, in a transaction of its own, what the names in the request mean, so that every document can be embedded
 before the write begins: no model runs inside a transaction. Should another writer change a name in between, the document
@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
+
+from msgspec import structs
 
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.evidence import source_group_key
 from commonlore.domain.ledger.relationship import Statement
+from commonlore.domain.ledger.settlement import Settled
 from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.changes import Changes
@@ -28,9 +31,16 @@ from commonlore.domain.remember.decide import Cited, Relationship, decide, wordi
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
-from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult
+from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult, SplitResult
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
+from commonlore.domain.withdraw.superseding import Withdrawals, Withdrawer, withdraw
+
+_QUARANTINED = {
+    "reason": "evidence_quarantined",
+    "message": "the text reads like an instruction to whoever reads it; it is stored and kept out of recalls",
+    "remediation": "Ask an administrator to look at it and to release it; what it was to supersede stays as it was.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,15 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvidence:
-    """Where one text of the request lies now. `is_new` is false for a later sighting."""
+    """Where one text of the request lies now. `is_new` is false for a later sighting.
+
+    `is_quarantined`: its scan called for it. `revised_source_id`: the source whose older revisions end with this write.
+    """
 
     evidence_id: UUID
     is_new: bool
+    is_quarantined: bool = False
+    revised_source_id: UUID | None = None
 
 
 class LedgerReader(Protocol):
@@ -81,8 +96,8 @@ class LedgerReader(Protocol):
         ...
 
 
-class LedgerWriter(Protocol):
-    """One write transaction. The methods are called in the order in which they stand here."""
+class LedgerWriter(Withdrawer, Protocol):
+    """One write transaction. The methods are called in the order in which they stand here, those of `Withdrawer` around them."""
 
     actor: Actor
 
@@ -130,6 +145,7 @@ async def remember(
         Unauthenticated, Forbidden: the key is not valid or lacks the scope write.
         Conflict: `idempotency_conflict`, the key belongs to another request.
         Incorrect: the credential has no private space.
+        Conflict, Forbidden, NotVisible: as `withdraw`.
     """
     async with ledger.reading() as reader:
         space = await _open(reader, prepared)
@@ -145,8 +161,18 @@ async def remember(
         if (replay := await writer.claim(submission)) is not None:
             return _replayed(prepared, replay)
         stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+        withdrawn = await withdraw(
+            prepared.request,
+            stored,
+            writer,
+            submission_id=submission.submission_id,
+            profile_id=writer.actor.profile_id,
+            now=submission.now,
+        )
+        stored = [replace(place, is_quarantined=place.is_quarantined or index in withdrawn.quarantined) for index, place in enumerate(stored)]
         results, waiting = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False)
-        result = _conclude(submission, stored, results, vectors, warnings, waiting)
+        results = _settled(results, await withdrawn.settle(writer, submission.now))
+        result = _conclude(submission, stored, withdrawn, results, vectors, warnings, waiting)
         if result.search_state == "pending":
             await writer.enqueue_embedding()
         await writer.conclude(submission, result)
@@ -203,19 +229,30 @@ async def _relate(
 def _cited(item: PreparedEvidence, place: StoredEvidence) -> Cited:
     proposal = item.proposal
     text = CitedText(proposal.content, proposal.speaker)
-    return Cited(place.evidence_id, text, source_group_key(proposal, place.evidence_id), proposal.authority)
+    return Cited(place.evidence_id, text, source_group_key(proposal, place.evidence_id), proposal.authority, place.is_quarantined)
+
+
+def _settled(results: list[RelationshipResult], changes: Mapping[UUID, Settled]) -> list[RelationshipResult]:
+    """The results with the status and version that the withdrawals of the same request left."""
+
+    def split(item: SplitResult) -> SplitResult:
+        change = changes.get(item.relationship_id)
+        return item if change is None else structs.replace(item, status=change.status, relationship_version=change.version)
+
+    return [structs.replace(result, splits=[split(item) for item in result.splits]) for result in results] if changes else results
 
 
 def _conclude(
     submission: Submission,
     stored: Sequence[StoredEvidence],
+    withdrawn: Withdrawals,
     results: list[RelationshipResult],
     vectors: Mapping[str, Vectors],
     warnings: list[str],
     waiting: bool,
 ) -> RememberResult:
     evidence = [
-        _evidence_result(index, item, place, vectors) for index, (item, place) in enumerate(zip(submission.prepared.evidence, stored, strict=True))
+        _evidence_result(index, item, place, withdrawn.superseded.get(index, []), vectors) for index, (item, place) in enumerate(zip(submission.prepared.evidence, stored, strict=True))
     ]
     states: tuple[SearchState, ...] = (*(item.search_state for item in evidence), *(("pending",) if waiting else ()))
     return RememberResult(
@@ -233,14 +270,18 @@ def _conclude(
     )
 
 
-def _evidence_result(index: int, item: PreparedEvidence, place: StoredEvidence, vectors: Mapping[str, Vectors]) -> EvidenceResult:
+def _evidence_result(
+    index: int, item: PreparedEvidence, place: StoredEvidence, superseded: list[UUID], vectors: Mapping[str, Vectors]
+) -> EvidenceResult:
     embedded = all(part.search_text in vectors for part in item.parts if part.embeddable)
     fields: dict[str, str] = {} if place.is_new else {"reason": "duplicate_occurrence"}
+    if place.is_quarantined:
+        fields = _QUARANTINED
     return EvidenceResult(
         evidence_index=index,
         disposition="stored",
-        superseded_evidence_ids=[],
-        search_state="current" if embedded else "pending",
+        superseded_evidence_ids=superseded,
+        search_state="not_required" if place.is_quarantined else "current" if embedded else "pending",
         evidence_id=place.evidence_id,
         content_hash="sha256:" + item.content_sha256.hex(),
         parts=len(item.parts),

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonlore.domain.errors import CommonloreError, Incorrect, Unsupported
+from commonlore.domain.errors import Incorrect, Unsupported
 from commonlore.domain.remember.prepare import Prepared, prepare, search_prefix
 from commonlore.domain.remember.request import RememberRequest
 from tests.support.memory import a_relationship
@@ -131,11 +131,22 @@ def test_what_a_later_version_takes_is_stated(change: dict[str, Any]) -> None:
     assert "not_supported" == caught.value.code
 
 
-def test_superseding_is_stated_as_not_supported() -> None:
-    with pytest.raises(CommonloreError) as caught:
-        made(evidence_fields={"supersedes_evidence_ids": ["00000000-0000-0000-0000-000000000001"]})
+@pytest.mark.parametrize("texts", [[["7", "7"]], [["7"], ["8", "7"]]])
+def test_what_is_superseded_is_named_once(texts: list[list[str]]) -> None:
+    """The failure names both places."""
+    evidence = [
+        {"content": f"text {number}", "supersedes_evidence_ids": [f"00000000-0000-0000-0000-00000000000{key}" for key in keys]}
+        for number, keys in enumerate(texts)
+    ]
 
-    assert "not_supported" == caught.value.code
+    with pytest.raises(Incorrect) as caught:
+        prepare(msgspec.convert({"evidence": evidence}, RememberRequest), count_tokens=len)
+
+    problem = caught.value.problems[0]
+    assert (f"/evidence/{len(texts) - 1}/supersedes_evidence_ids/1", True) == (
+        problem.pointer,
+        "/evidence/0/supersedes_evidence_ids/0" in problem.detail,
+    )
 
 
 def test_two_revisions_of_one_source_in_one_request_are_refused() -> None:
