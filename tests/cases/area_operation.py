@@ -249,7 +249,7 @@ def the_extension_may_stand_in_its_own_schema(world: World) -> None:
             ann = World(world.case, service, world.template, world.folder).actor()
             ann.ingest("kumquat policy")
             answer = ann.recall("policy kumquat")
-        with psycopg.connect(database.owner_conninfo) as migrator:
+        with psycopg.connect(database.migrator_conninfo) as migrator:
             plain = migrator.execute("select rolsuper from pg_roles where rolname = session_user").fetchone()
     finally:
         drop(name)
