@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.db.conflicts import review_conflicts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import as_halfvec
@@ -51,6 +52,7 @@ async def write_changes(
             await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=settled, now=now)
         for generation in generations:
             await write_documents(transaction, generation, changes.documents, vectors)
+    await review_conflicts(transaction, settled, profile_id=profile_id, now=now)
     return any(row.document_text not in vectors for row in changes.documents)
 
 

@@ -28,6 +28,7 @@ MESSAGES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("relationships", "relationship_vector_failed"): "The vector projection of relationships failed; they were found by their words alone.",
         ("relationships", "relationship_discovery_unavailable"): "Relationships could not be searched; evidence is complete.",
         ("relationships", "relationship_bound_reached"): "More relationships may match than one recall looks at; narrow the query to see them.",
+        ("conflicts", "conflict_bound_reached"): "More conflicts may touch the results than one recall shows; narrow the query to see them.",
     }
 )
 

@@ -3,17 +3,19 @@
 -- name: relationship_eligible
 -- The one condition under which a relationship `r` counts in a view, put in place of {eligible} (dense-mem 22.2).
 -- Present: active and supported. Known time: the status of the last transition by then, and support granted by then.
--- Valid time: inside [valid_from, valid_to); one that was replaced counts for the time before it was replaced.
+-- Valid time: inside [valid_from, valid_to); one that was replaced counts for the time before it was replaced, and one that a
+-- decided conflict suppresses for the time before the decision counts.
 r.identity_alias_of is null
   and (%(valid_at)s::timestamptz is null or (coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(r.valid_to > %(valid_at)s::timestamptz, true)))
   and case
       when %(known_at)s::timestamptz is not null then
           r.known_from <= %(known_at)s::timestamptz
-          and (select t.to_status from commonlore.relationship_transition_event t
+          and (select t.to_status = 'active' or (t.reason = 'conflict_resolved' and coalesce(%(valid_at)s::timestamptz < r.suppressed_from, false))
+               from commonlore.relationship_transition_event t
                where t.relationship_id = r.relationship_id and t.known_from <= %(known_at)s::timestamptz
                  and t.team_id = %(team_id)s::uuid -- tenant
                  and t.space_epoch = %(space_epoch)s::bigint -- tenant
-               order by t.version desc limit 1) = 'active'
+               order by t.version desc limit 1)
           and exists (
               select from commonlore.relationship_support s
               where s.relationship_id = r.relationship_id and s.known_from <= %(known_at)s::timestamptz
@@ -21,7 +23,7 @@ r.identity_alias_of is null
                 and s.space_epoch = %(space_epoch)s::bigint -- tenant
           )
       when %(valid_at)s::timestamptz is not null then
-          r.support_count > 0 and (r.status = 'active' or (r.status = 'superseded' and r.valid_to is not null))
+          r.support_count > 0 and (r.status = 'active' or (r.status = 'superseded' and (r.valid_to is not null or coalesce(r.suppressed_from > %(valid_at)s::timestamptz, false))))
       else r.status = 'active' and r.support_count > 0
   end
 
