@@ -14,6 +14,7 @@ from uuid import UUID
 import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, AsyncCursor, sql
+from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
@@ -141,7 +142,12 @@ async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitab
 
 
 async def _roll_back(connection: AsyncConnection[DictRow]) -> None:
-    if not connection.closed:
+    """A connection that was cut off while psycopg entered or left a pipeline stays half in it: the pool gets it closed."""
+    if connection.closed:
+        return
+    if connection.pgconn.pipeline_status != PipelineStatus.OFF:
+        await connection.close()
+    else:
         await connection.execute("rollback")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import AsyncPipeline
 from psycopg.rows import dict_row
 
 from commonlore.domain.errors import CommonloreError
@@ -172,6 +173,29 @@ async def test_a_cancelled_recall_leaves_its_connection_clean(database: TestData
         assert cuts >= 20
         await clean(memory)
         assert {"Mark likes private.", "Mark likes team_shared."} == set(contexts(await memory.recall(ann, "Mark likes")))
+
+
+async def test_a_connection_left_inside_a_pipeline_is_not_used_again(database: TestDatabase) -> None:
+    """Cut off exactly where the pipeline begins: nobody else gets that connection."""
+    async with Memory.open(database, pool_size=1) as memory:
+        ann = await a_holder(memory)
+        async with memory.adapters.pool.connection() as connection:
+            backend = connection.info.backend_pid
+        entered = AsyncPipeline.__aenter__
+
+        async def cut_off(pipeline: AsyncPipeline) -> AsyncPipeline:
+            await entered(pipeline)
+            raise asyncio.CancelledError
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AsyncPipeline, "__aenter__", cut_off)
+            with pytest.raises(asyncio.CancelledError):
+                await memory.recall(ann, "Mark likes")
+
+        assert 2 == len((await memory.recall(ann, "Mark likes"))["results"])
+        async with memory.adapters.pool.connection() as connection:
+            assert backend != connection.info.backend_pid
+        await clean(memory)
 
 
 async def test_a_cancelled_remember_stores_all_or_nothing(database: TestDatabase) -> None:
