@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonlore.domain.recall.context import GAP, assemble, part_numbers
-from commonlore.domain.recall.fusion import BranchHit, fuse, interleave, rrf_1
+from commonlore.domain.recall.contract import SpaceScale, rrf_1
+from commonlore.domain.recall.fusion import BranchHit, fuse, interleave
 from commonlore.domain.recall.gate import admit
 from commonlore.domain.recall.grouping import RelationshipHit, rank_groups
 from commonlore.domain.recall.lexical import LexicalStatistics, weigh
@@ -35,14 +36,14 @@ def test_the_order_is_total_and_by_the_formula(lexical: list[int], vector: list[
         ranks = [branch.index(number) + 1 for branch in (lexical, vector) if number in branch]
         return -sum(1 / (60 + rank) for rank in ranks), min(ranks), number
 
-    assert [UUID(int=number) for number in sorted({*lexical, *vector}, key=key)] == rrf_1(hits(lexical), hits(vector))
+    assert [UUID(int=number) for number in sorted({*lexical, *vector}, key=key)] == rrf_1(hits(lexical), hits(vector), SpaceScale(0))
 
 
 @fast
 @given(BRANCH, BRANCH)
 def test_neither_branch_is_the_first(lexical: list[int], vector: list[int]) -> None:
     """Equal weight: exchanging the branches changes nothing."""
-    assert rrf_1(hits(lexical), hits(vector)) == rrf_1(hits(vector), hits(lexical))
+    assert rrf_1(hits(lexical), hits(vector), SpaceScale(0)) == rrf_1(hits(vector), hits(lexical), SpaceScale(0))
 
 
 @fast

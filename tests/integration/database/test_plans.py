@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from commonlore.db.recall import FRONTIER, HYDRATE, OPEN_FRONTIER
+from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER
+from commonlore.db.recall import HYDRATE
 from commonlore.db.sql import statements
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase, clone, drop

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.recall import FRONTIER, HYDRATE, OPEN_FRONTIER
+from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER
+from commonlore.db.recall import HYDRATE
 from commonlore.db.sql import statements, subjects
 from tests.support.databases import TestDatabase, clone, drop
 
