@@ -25,6 +25,7 @@ APPEND_ONLY = {
     "evidence_occurrence",
     "evidence_source_revision",
     "evidence_lifecycle_event",
+    "evidence_security_event",
     "evidence_part",
     "entity_resolution_event",
     "value_record",
