@@ -13,6 +13,8 @@ import msgspec
 
 from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import served_generations, write_changes
+from commonlore.db.conflict_decisions import recite, require_case
+from commonlore.db.conflicts import Write
 from commonlore.db.evidence_rows import store_evidence
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.settlement import settle
@@ -27,9 +29,11 @@ from commonlore.domain.ledger.settlement import Cause, Settled
 from commonlore.domain.ledger.value import NORMALIZATION_VERSION
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
+from commonlore.domain.remember.contest import JoinedCase
 from commonlore.domain.remember.decide import Cited, Relationship
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared
+from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.resolve import KnownEntity, NameState
 from commonlore.domain.remember.result import RememberResult
 from commonlore.domain.remember.service import Replay, StoredEvidence, Submission
@@ -170,6 +174,12 @@ class LedgerSession:
         return await write_changes(
             self._transaction, changes, vectors, now=submission.now, submission_id=submission.submission_id, profile_id=profile_id
         )
+
+    async def require_cases(self, contexts: Sequence[ConflictContext]) -> dict[UUID, JoinedCase]:
+        return {context.conflict_id: await require_case(self._transaction, context) for context in contexts}
+
+    async def recite(self, conflict_id: UUID, evidence_ids: Sequence[UUID], now: datetime) -> None:
+        await recite(Write(self._transaction, self.actor.profile_id, now), conflict_id, evidence_ids)
 
     async def enqueue_embedding(self) -> None:
         assert self._space_id is not None

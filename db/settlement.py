@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.db.conflicts import review_conflicts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.domain.ids import new_id
@@ -34,7 +35,7 @@ async def settle(
 ) -> list[Settled]:
     """Bring relationships in step with their events: those named and those that the evidence supports; the changes, by id.
 
-    Takes the ledger lock of the open space and locks the rows by id. A second call with nothing in between changes nothing.
+    Takes the ledger lock of the open space and locks the rows by id; conflict cases follow. A second call with nothing in between changes nothing.
     Their documents keep text, postings and vectors, so that views of the past can search them (decisions.md 11).
     """
     await transaction.execute(_LEDGER["lock_ledger"])
@@ -49,6 +50,7 @@ async def settle(
     rows = await (await transaction.execute(_SQL["read_touched"], relationship_ids=ids)).fetchall()
     changes = settle_all([_touched(row) for row in rows], cause=cause, actor_profile_id=actor_profile_id, now=now)
     await _write(transaction, changes, ids, now)
+    await review_conflicts(transaction, ids, profile_id=actor_profile_id, now=now)
     return changes
 
 

@@ -249,10 +249,12 @@ on conflict (team_id, credential_id, idempotency_key) do nothing
 returning submission_id;
 
 -- name: quoted_evidence
--- The texts that quotes are taken from; a text that is withdrawn is not among them.
-select e.evidence_id, e.owner_profile_id, e.authority, e.content from commonlore.evidence e
-where e.evidence_id = any(%(evidence_ids)s::uuid[])
-  and not exists (
+-- The places in texts of this space, by their order in the request; a text that is withdrawn is not among them.
+select w.place::int as place, e.evidence_id, e.owner_profile_id, e.authority, length(e.content) as length,
+       substr(e.content, w.span_start + 1, w.span_end - w.span_start) as quote
+from unnest(%(evidence_ids)s::uuid[], %(starts)s::int[], %(ends)s::int[]) with ordinality as w (evidence_id, span_start, span_end, place)
+join commonlore.evidence e on e.evidence_id = w.evidence_id
+where not exists (
       select from commonlore.evidence_exclusion x
       where x.evidence_id = e.evidence_id and x.reason <> 'unsupported'
         and x.team_id = %(team_id)s::uuid -- tenant
@@ -260,11 +262,26 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[])
   )
   and e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
+order by w.place;
+
+-- name: quotes
+-- The places that a case is about.
+select q.evidence_id, q.span_start, q.span_end from commonlore.conflict_quote q
+where q.conflict_id = %(conflict_id)s::uuid
+  and q.team_id = %(team_id)s::uuid -- tenant
+  and q.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
 -- name: find_evidence_case
-select c.conflict_id, c.status from commonlore.conflict_case c
+-- The case of texts with this key, locked.
+select c.conflict_id, c.status, c.version, c.last_ordinal,
+       (select max(e.known_from) from commonlore.conflict_event e
+        where e.conflict_id = c.conflict_id
+          and e.team_id = %(team_id)s::uuid -- tenant
+          and e.space_epoch = %(space_epoch)s::bigint -- tenant
+       ) as last_known_from
+from commonlore.conflict_case c
 where c.case_key = %(case_key)s::text and c.kind = 'evidence_conflict'
   and c.team_id = %(team_id)s::uuid -- tenant
   and c.space_epoch = %(space_epoch)s::bigint -- tenant
-;
+for update;

@@ -143,9 +143,8 @@ class RelationshipProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fie
         start, end = read_instant(f"{pointer}/valid_from", self.valid_from), read_instant(f"{pointer}/valid_to", self.valid_to)
         if start is not None and end is not None and end < start:
             raise invalid(f"{pointer}/valid_to", "expected a time not before valid_from")
-        for name in ("correction_target", "conflict_context"):
-            if getattr(self, name) is not None:
-                raise Unsupported("not_supported", f"{pointer}/{name} is not available in this version")
+        if self.correction_target is not None:
+            raise Unsupported("not_supported", f"{pointer}/correction_target is not available in this version")
 
 
 class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -27,6 +27,7 @@ from commonlore.domain.ledger.settlement import Settled
 from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.changes import Changes
+from commonlore.domain.remember.contest import CaseWriter, contexts_of, recited, require_scope
 from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
@@ -96,8 +97,8 @@ class LedgerReader(Protocol):
         ...
 
 
-class LedgerWriter(Withdrawer, Protocol):
-    """One write transaction. The methods are called in the order in which they stand here, those of `Withdrawer` around them."""
+class LedgerWriter(Withdrawer, CaseWriter, Protocol):
+    """One write transaction. The methods are called in the order in which they stand here, those of `Withdrawer` and `CaseWriter` around them."""
 
     actor: Actor
 
@@ -208,11 +209,14 @@ async def _relate(
 ) -> tuple[list[RelationshipResult], bool]:
     prepared = submission.prepared
     await writer.lock_ledger()
+    contexts = contexts_of(prepared.relationships)
+    cases = await writer.require_cases(contexts) if contexts else {}
     names = await writer.read_names(prepared)
     known = list(dict.fromkeys(key for item in prepared.relationships for key in item.proposal.known_evidence_ids))
     known_cited = await writer.read_cited(known) if known else {}
     changes = Changes()
     resolved = resolve_proposals(prepared.relationships, names, changes, new_id=new_id)
+    require_scope(resolved, cases)
     existing = await writer.read_relationships([item.statement for item in resolved if item.statement is not None])
     results = decide(
         resolved,
@@ -223,7 +227,11 @@ async def _relate(
         new_id=new_id,
         now=submission.now,
     )
-    return results, await writer.write(submission, changes, vectors)
+    waiting = await writer.write(submission, changes, vectors)
+    brought = recited(prepared.relationships, cases, [place.evidence_id for place in stored], known_cited)
+    for conflict_id, evidence_ids in brought.items():
+        await writer.recite(conflict_id, evidence_ids, submission.now)
+    return results, waiting
 
 
 def _cited(item: PreparedEvidence, place: StoredEvidence) -> Cited:
@@ -252,7 +260,8 @@ def _conclude(
     waiting: bool,
 ) -> RememberResult:
     evidence = [
-        _evidence_result(index, item, place, withdrawn.superseded.get(index, []), vectors) for index, (item, place) in enumerate(zip(submission.prepared.evidence, stored, strict=True))
+        _evidence_result(index, item, place, withdrawn.superseded.get(index, []), vectors)
+        for index, (item, place) in enumerate(zip(submission.prepared.evidence, stored, strict=True))
     ]
     states: tuple[SearchState, ...] = (*(item.search_state for item in evidence), *(("pending",) if waiting else ()))
     return RememberResult(

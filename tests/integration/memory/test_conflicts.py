@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from commonlore.domain.errors import Conflict, Incorrect
+from commonlore.domain.ids import new_id
 from tests.support.memory import Holder, Memory
 
 KINDS = ("project", "product")
@@ -169,3 +173,60 @@ async def test_a_recall_that_touches_no_side_shows_no_case(memory: Memory) -> No
     earlier = await memory.recall(ann, "primary database of Orion", known_at=before)
 
     assert ([], [], 2) == (elsewhere["conflicts"], earlier["conflicts"], len(earlier["results"]))
+
+
+def case_id(memory: Memory) -> str:
+    [(found,)] = memory.sql("select conflict_id::text from commonlore.conflict_case where status in ('open', 'overdue')")
+    return str(found)
+
+
+async def test_new_evidence_joins_the_version_that_was_seen(memory: Memory) -> None:
+    """With the exact version it is stored and the case has the next one; with that version again nothing is stored."""
+
+    ann, ben = await memory.key(), await memory.key()
+    await state(memory, ann, "PostgreSQL")
+    await state(memory, ben, "MySQL")
+    context = {"conflict_id": case_id(memory), "expected_version": 1}
+    await state(memory, ann, "PostgreSQL", text="Orion has PostgreSQL as primary database, it was decided.", conflict_context=context)
+    with pytest.raises(Conflict) as stale:
+        await state(memory, ann, "PostgreSQL", text="Orion was moved to PostgreSQL as primary database.", conflict_context=context)
+
+    assert ("stale_input", [("open", 2)], [(3,)]) == (
+        stale.value.code,
+        [row[:2] for row in cases(memory)],
+        memory.sql("select count(*) from commonlore.evidence"),
+    )
+
+
+async def test_a_context_that_is_not_ours_reveals_nothing(memory: Memory) -> None:
+    """Absent, of another team, of another space and closed: the same answer, and nothing is stored."""
+
+    ann, ben, eve = await memory.key(), await memory.key(), await memory.key("borealis")
+    await state(memory, ann, "PostgreSQL")
+    await state(memory, ben, "MySQL")
+    found = case_id(memory)
+    messages = set()
+    for holder, key, space in ((eve, found, "team_shared"), (eve, str(new_id()), "team_shared"), (ann, found, "private")):
+        with pytest.raises(Conflict) as refused:
+            await state(memory, holder, "Oracle", conflict_context={"conflict_id": key, "expected_version": 1}, target_space=space)
+        messages.add((refused.value.code, refused.value.message))
+
+    assert (1, [(2,)]) == (len(messages), memory.sql("select count(*) from commonlore.evidence"))
+
+
+async def test_a_statement_of_another_scope_does_not_join(memory: Memory) -> None:
+    """The pointer names the context, and nothing is stored."""
+
+    ann, ben = await memory.key(), await memory.key()
+    await state(memory, ann, "PostgreSQL")
+    await state(memory, ben, "MySQL")
+    context = {"conflict_id": case_id(memory), "expected_version": 1}
+    with pytest.raises(Incorrect) as refused:
+        await memory.relate(
+            ann, "Vega has Oracle as its primary database.", "Vega", "primary_database", "Oracle", kinds=KINDS, conflict_context=context
+        )
+
+    assert ("/relationships/0/conflict_context", [(2,)]) == (
+        refused.value.problems[0].pointer,
+        memory.sql("select count(*) from commonlore.evidence"),
+    )

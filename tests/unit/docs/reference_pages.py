@@ -53,7 +53,8 @@ _REQUEST_RULES = """
 - A span lies inside its text and is at most 999 code points long; `quote`, if given, is exactly that text.
 - `valid_to` is not before `valid_from`; a `ref` occurs once in a request.
 - A `value` of type `number` is a JSON number, of type `boolean` a JSON boolean, of any other type a JSON string.
-- `correction_target` and `conflict_context` answer `not_supported` in this version.
+- `correction_target` answers `not_supported` in this version.
+- `conflict_context` names an open case of the target space at exactly its version, else the whole request is `stale_input`.
 - `known_evidence_ids` and `known_relationship_ids` of a recall are ignored where they are unknown or foreign; an unknown `expand_from_entity_ids` touches no
   relationship.
 - `community_limit` and `community_relationship_limit` are checked; the lane is empty in this version.

@@ -121,7 +121,6 @@ def test_a_ref_names_one_proposal() -> None:
     "change",
     [
         {"correction_target": {"relationship_id": "00000000-0000-0000-0000-000000000001", "expected_version": 1}},
-        {"conflict_context": {"conflict_id": "00000000-0000-0000-0000-000000000001", "expected_version": 1}},
     ],
 )
 def test_what_a_later_version_takes_is_stated(change: dict[str, Any]) -> None:

@@ -1,0 +1,275 @@
+"""What people and agents do to cases: decide one, state one between texts, and bind new evidence to the version they saw.
+
+Each runs in one write transaction: the idempotency key first, then the ledger lock of the space, then the case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from commonlore.db.conflict_views import find_case
+from commonlore.db.conflicts import Write, close_case, review_scopes, write_events
+from commonlore.db.session import TeamTransaction
+from commonlore.db.sql import statements
+from commonlore.domain.conflict.policy import POLICY_VERSION
+from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
+from commonlore.domain.conflict.resolution import absent, require_version, resolve, sides_of, stale
+from commonlore.domain.conflict.result import ContestResult, EndedRelationship, ResolutionResult
+from commonlore.domain.conflict.scope import ConflictScope
+from commonlore.domain.errors import Conflict, invalid
+from commonlore.domain.ids import new_id
+from commonlore.domain.remember.contest import JoinedCase
+from commonlore.domain.remember.request import ConflictContext
+from commonlore.domain.remember.result import CONTRACT_VERSION
+from commonlore.domain.tenancy.actor import Actor
+
+_SQL = statements("conflict")
+_LEDGER = statements("ledger")
+_ROWS = statements("ledger_rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who asks in which transaction, at which instant."""
+
+    transaction: TeamTransaction
+    actor: Actor
+    now: datetime
+    correlation_id: str
+
+
+async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> ResolutionResult | str:
+    """Decide an open case, or return the stored answer of the same request as its JSON text.
+
+    Raises:
+        Forbidden: the key lacks the scope admin.
+        NotVisible: no space of the key has the case.
+        Conflict: `stale_input`, closed or of another version; `idempotency_conflict`.
+        Incorrect: the preferred position or the time is not one that can be decided.
+    """
+    call.actor.require("admin")
+    found = await find_case(call.transaction, call.actor.spaces, request.conflict_id)
+    if found is None:
+        absent()
+    space = found[0]
+    submission_id = new_id()
+    if (replay := await _claim(call, "resolve_conflict", submission_id, request)) is not None:
+        return replay
+    await call.transaction.execute(_LEDGER["lock_ledger"])
+    row = await (await call.transaction.execute(_SQL["lock_case"], conflict_id=request.conflict_id)).fetchone()
+    if row is None:
+        absent()
+    require_version(row["status"], row["version"], request.expected_version)
+    sides = sides_of(await (await call.transaction.execute(_SQL["sides"], conflict_id=request.conflict_id)).fetchall())
+    decision = resolve(request, sides, of_texts=row["kind"] == "evidence_conflict", now=call.now)
+    write = Write(call.transaction, call.actor.profile_id, max(call.now, row["last_known_from"]))
+    time = {"effective_at": decision.effective_at, "effective_time_basis": decision.effective_time_basis}
+    event = {"action": decision.status, "reason": request.reason, "position_id": decision.preferred_position_id, **time}
+    await write_events(write, request.conflict_id, [event], version=row["version"] + 1, after=row["last_ordinal"])
+    await close_case(
+        write,
+        request.conflict_id,
+        decision.status,
+        closed_by="person",
+        version=row["version"] + 1,
+        last_ordinal=row["last_ordinal"] + 1,
+        preferred_position_id=decision.preferred_position_id,
+        effective_at=decision.effective_at,
+        effective_time_basis=decision.effective_time_basis,
+    )
+    ended = await _suppress(write, decision.losing, decision.effective_at) if decision.losing else []
+    opened: list[UUID] = []
+    if row["kind"] == "cross_profile_current_state":
+        opened = await review_scopes(call.transaction, [_scope(row)], profile_id=call.actor.profile_id, now=write.now)
+    result = ResolutionResult(
+        contract_version=CONTRACT_VERSION,
+        submission_id=submission_id,
+        correlation_id=call.correlation_id,
+        conflict_id=request.conflict_id,
+        version=row["version"] + 1,
+        status=decision.status,
+        preferred_position_id=decision.preferred_position_id,
+        effective_at=decision.effective_at,
+        effective_time_basis=decision.effective_time_basis,
+        superseded_relationships=ended,
+        opened_conflict_ids=opened,
+        space_kind=space.public_kind,
+    )
+    await _conclude(call, submission_id, result)
+    return result
+
+
+def _scope(row: Mapping[str, Any]) -> ConflictScope:
+    return ConflictScope(row["subject_entity_id"], row["predicate_key"], row["polarity"], row["scope_key"])
+
+
+async def _suppress(write: Write, losing: Sequence[UUID], effective_at: datetime | None) -> list[EndedRelationship]:
+    """End the losing statements, each with a version and a transition; texts that no other path carries stop counting with them."""
+    transaction = write.transaction
+    cursor = await transaction.execute(
+        _SQL["suppress"], relationship_ids=list(losing), event_ids=[new_id() for _ in losing], effective_at=effective_at, now=write.now
+    )
+    ended = [EndedRelationship(relationship_id=row["relationship_id"], relationship_version=row["version"]) for row in await cursor.fetchall()]
+    await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=list(losing), now=write.now)
+    return ended
+
+
+async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> ContestResult | str:
+    """Open a case between quotes, or note that the same quotes were met again while it is open.
+
+    Raises:
+        Forbidden: the key lacks the scope write.
+        Incorrect: a quote is not in a text of the space; absent, foreign and withdrawn alike.
+        Conflict: `name_taken`, the key belongs to other quotes or to a closed case; `idempotency_conflict`.
+    """
+    call.actor.require("write")
+    transaction, space = call.transaction, call.actor.target(request.target_space)
+    await transaction.enter(space.space_id)
+    submission_id = new_id()
+    if (replay := await _claim(call, "contest_evidence", submission_id, request)) is not None:
+        return replay
+    await transaction.execute(_LEDGER["lock_ledger"])
+    quotes = await _read_quotes(call, request)
+    held = await (await transaction.execute(_SQL["find_evidence_case"], case_key=request.case_key)).fetchone()
+    result = ContestResult(
+        contract_version=CONTRACT_VERSION,
+        submission_id=submission_id,
+        correlation_id=call.correlation_id,
+        conflict_id=held["conflict_id"] if held else new_id(),
+        version=held["version"] + 1 if held else 1,
+        status=held["status"] if held else "open",
+        disposition="recited" if held else "opened",
+    )
+    if held is None:
+        await _open(call, request, result.conflict_id, quotes)
+    else:
+        await _require_same(call, request, held)
+        write = Write(transaction, call.actor.profile_id, call.now)
+        await _recite(write, held, [item.evidence_id for item in request.positions], reason=request.reason)
+    await _conclude(call, submission_id, result)
+    return result
+
+
+async def _read_quotes(call: Call, request: ContestEvidenceRequest) -> list[dict[str, object]]:
+    positions = request.positions
+    cursor = await call.transaction.execute(
+        _SQL["quoted_evidence"],
+        evidence_ids=[item.evidence_id for item in positions],
+        starts=[item.start for item in positions],
+        ends=[item.end for item in positions],
+    )
+    found = {row["place"]: row for row in await cursor.fetchall()}
+    quotes = []
+    for place, item in enumerate(positions, start=1):
+        row = found.get(place)
+        if row is None or item.end > row["length"]:
+            raise invalid(f"/positions/{place - 1}", "expected a place inside a text of the target space that is not withdrawn")
+        if item.quote is not None and item.quote != row["quote"]:
+            raise invalid(f"/positions/{place - 1}/quote", "expected exactly the text between start and end")
+        own = {name: row[name] for name in ("evidence_id", "owner_profile_id", "authority", "quote")}
+        span = {"span_start": item.start, "span_end": item.end, "submitted": row["owner_profile_id"] == call.actor.profile_id}
+        quotes.append({"position_id": new_id(), "position_no": place, **own, **span})
+    return quotes
+
+
+async def _open(call: Call, request: ContestEvidenceRequest, conflict_id: UUID, quotes: Sequence[Mapping[str, object]]) -> None:
+    transaction = call.transaction
+    rules = await (await transaction.execute(_SQL["review_rules"])).fetchone()
+    assert rules is not None
+    days = rules["conflict_review_days"]
+    nothing = dict.fromkeys(("subject_entity_id", "predicate_key", "predicate_version", "polarity", "scope_key"))
+    await transaction.execute(
+        _SQL["insert_case"],
+        conflict_id=conflict_id,
+        kind="evidence_conflict",
+        case_key=request.case_key,
+        question=request.question,
+        last_ordinal=1,
+        positions_truncated=False,
+        policy_version=POLICY_VERSION,
+        review_days=days,
+        review_due_at=call.now + timedelta(days=days),
+        now=call.now,
+        **nothing,
+    )
+    await transaction.execute(_SQL["insert_quotes"], conflict_id=conflict_id, rows=msgspec.json.encode(quotes).decode(), now=call.now)
+    write = Write(transaction, call.actor.profile_id, call.now)
+    await write_events(write, conflict_id, [{"action": "opened", "reason": request.reason}], version=1, after=0)
+
+
+async def _require_same(call: Call, request: ContestEvidenceRequest, held: Mapping[str, object]) -> None:
+    rows = await (await call.transaction.execute(_SQL["quotes"], conflict_id=held["conflict_id"])).fetchall()
+    places = {(row["evidence_id"], row["span_start"], row["span_end"]) for row in rows}
+    if held["status"] not in ("open", "overdue") or places != {item.place for item in request.positions}:
+        raise Conflict("name_taken", "the case_key belongs to another case of this space")
+
+
+async def recite(write: Write, conflict_id: UUID, evidence_ids: Sequence[UUID]) -> None:
+    """Note in an open case of texts, whose version was checked, which texts were brought to it, as one more version."""
+    row = await (await write.transaction.execute(_SQL["lock_case"], conflict_id=conflict_id)).fetchone()
+    assert row is not None
+    await _recite(write, row, evidence_ids, reason="brought with new evidence")
+
+
+async def _recite(write: Write, held: Mapping[str, object], evidence_ids: Sequence[UUID], *, reason: str) -> None:
+    version, last, known = held["version"], held["last_ordinal"], held["last_known_from"]
+    assert isinstance(version, int) and isinstance(last, int) and isinstance(known, datetime) and isinstance(held["conflict_id"], UUID)
+    events = [{"action": "recited", "evidence_id": key, "reason": reason} for key in dict.fromkeys(evidence_ids)]
+    write = replace(write, now=max(write.now, known))
+    await write.transaction.execute(
+        _SQL["change_case"], conflict_id=held["conflict_id"], version=version + 1, last_ordinal=last + len(events), positions_truncated=False
+    )
+    await write_events(write, held["conflict_id"], events, version=version + 1, after=last)
+
+
+async def require_case(transaction: TeamTransaction, context: ConflictContext) -> JoinedCase:
+    """The open case of the space at exactly this version; it stays so until the transaction changes it.
+
+    Raises:
+        Conflict: `stale_input`; absent, foreign, closed and newer alike.
+    """
+    row = await (await transaction.execute(_SQL["lock_case"], conflict_id=context.conflict_id)).fetchone()
+    if row is None:
+        raise stale()
+    require_version(row["status"], row["version"], context.expected_version)
+    of_texts = row["kind"] == "evidence_conflict"
+    return JoinedCase(row["conflict_id"], None if of_texts else _scope(row))
+
+
+async def _claim(call: Call, kind: str, submission_id: UUID, request: ResolveConflictRequest | ContestEvidenceRequest) -> str | None:
+    """Take the idempotency key in the open space; the stored answer if the same request has it already.
+
+    Raises:
+        Conflict: `idempotency_conflict`.
+    """
+    content = msgspec.to_builtins(request)
+    key = content.pop("idempotency_key", None)
+    digest = hashlib.sha256(msgspec.json.encode([kind, content], order="sorted")).digest()
+    cursor = await call.transaction.execute(
+        _SQL["claim"],
+        submission_id=submission_id,
+        submission_kind=kind,
+        profile_id=call.actor.profile_id,
+        credential_id=call.actor.credential_id,
+        idempotency_key=key,
+        request_sha256=digest,
+        now=call.now,
+    )
+    if await cursor.fetchone() is not None:
+        return None
+    row = await (await call.transaction.execute(_LEDGER["find_submission"], credential_id=call.actor.credential_id, idempotency_key=key)).fetchone()
+    if row is None or bytes(row["request_sha256"]) != digest or row["result"] is None:
+        raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
+    result: str = row["result"]
+    return result
+
+
+async def _conclude(call: Call, submission_id: UUID, result: ResolutionResult | ContestResult) -> None:
+    await call.transaction.execute(_LEDGER["conclude_submission"], submission_id=submission_id, result=msgspec.json.encode(result).decode())
