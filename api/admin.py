@@ -25,6 +25,7 @@ from commonlore.domain.tenancy.requests import (
     RotateKeyRequest,
     UpdateTeamRequest,
 )
+from commonlore.domain.withdraw.quarantine import QuarantineDisposition, QuarantineRequest
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -106,6 +107,20 @@ class SpaceList(TypedDict):
     next_cursor: NextCursor
 
 
+class QuarantinedEntry(TypedDict):
+    """What became of one text."""
+
+    evidence_id: Id
+    disposition: QuarantineDisposition
+    relationships_changed: int
+
+
+class QuarantineOutcome(TypedDict):
+    """The texts in the order of the request."""
+
+    evidence: list[QuarantinedEntry]
+
+
 class AdminOperations(Protocol):
     """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
 
@@ -133,6 +148,10 @@ class AdminOperations(Protocol):
 
     async def update_team(self, key: PresentedKey, request: UpdateTeamRequest, *, correlation_id: str) -> TeamEntry: ...
 
+    async def quarantine_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome: ...
+
+    async def release_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome: ...
+
 
 @dataclass(frozen=True, slots=True)
 class AdminSpec:
@@ -157,6 +176,7 @@ class AdminSpec:
 
 _ID = "01982f00-0000-7000-8000-000000000001"
 _PAGED = "Entries come in the order in which they were made. One that is there from the first page to the last is shown exactly once, whatever comes or goes."
+_SEEN = "All or none, in the spaces that the key may read."
 _ONCE = "The answer holds the text of the key, which is stored nowhere and never shown again. A key hands on only scopes that it has."
 
 _SPECS = (
@@ -214,6 +234,22 @@ _SPECS = (
         UpdateTeamRequest,
         TeamEntry,
         {"unclaimed_evidence": "withheld"},
+    ),
+    AdminSpec(
+        "quarantine_evidence",
+        "Quarantine evidence",
+        f"Texts that are kept out of recalls, whoever wrote them; what they alone support waits for evidence. {_SEEN}",
+        QuarantineRequest,
+        QuarantineOutcome,
+        {"evidence_ids": [_ID], "reason": "an instruction to agents"},
+    ),
+    AdminSpec(
+        "release_evidence",
+        "Release evidence",
+        f"Texts that are recalled again and whose supports count again. {_SEEN}",
+        QuarantineRequest,
+        QuarantineOutcome,
+        {"evidence_ids": [_ID], "reason": "a quotation, read by Ada"},
     ),
 )
 

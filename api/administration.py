@@ -12,9 +12,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from commonlore.api.admin import AdminSpace, IssuedKeyEntry, KeyEntry, KeyList, MemberEntry, MemberList, SpaceList, TeamEntry
+from commonlore.api.admin import (
+    AdminSpace,
+    IssuedKeyEntry,
+    KeyEntry,
+    KeyList,
+    MemberEntry,
+    MemberList,
+    QuarantinedEntry,
+    QuarantineOutcome,
+    SpaceList,
+    TeamEntry,
+)
 from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
+from commonlore.db.retraction import decide_quarantine
 from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
@@ -43,6 +55,7 @@ from commonlore.domain.tenancy.requests import (
     UpdateTeamRequest,
 )
 from commonlore.domain.time import render_instant
+from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,23 @@ class TeamAdministration:
     async def update_team(self, key: PresentedKey, request: UpdateTeamRequest, *, correlation_id: str) -> TeamEntry:
         async with self._admitted(key) as (_, transaction, _):
             return _team(await tenancy.set_unclaimed_evidence(transaction, request.unclaimed_evidence))
+
+    async def quarantine_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome:
+        return await self._decide(key, request, held=True)
+
+    async def release_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome:
+        return await self._decide(key, request, held=False)
+
+    async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
+        request.validate()
+        async with self._admitted(key) as (actor, transaction, now):
+            spaces = [space.space_id for space in actor.spaces]
+            decided = await decide_quarantine(transaction, spaces, request, held=held, actor_profile_id=actor.profile_id, now=now)
+        return {"evidence": [_quarantined(item) for item in decided]}
+
+
+def _quarantined(item: QuarantinedEvidence) -> QuarantinedEntry:
+    return {"evidence_id": str(item.evidence_id), "disposition": item.disposition, "relationships_changed": item.relationships_changed}
 
 
 def _after(actor: Actor, name: ListName, request: ListRequest) -> UUID | None:

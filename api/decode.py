@@ -15,7 +15,6 @@ from msgspec import inspect
 
 from commonlore.api.strict_json import Parsed, find_flaw, malformed, parse, pointer_token
 from commonlore.domain.errors import Incorrect, Problem, invalid
-from commonlore.domain.remember.request import RememberRequest
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -56,8 +55,8 @@ def decode_arguments(arguments: Parsed, kind: type[R]) -> R:
     return request
 
 
-def merge_idempotency_key(request: RememberRequest, headers: list[bytes]) -> RememberRequest:
-    """`request` with the key of the `Idempotency-Key` header, given as the values of all such headers.
+def merge_idempotency_key(request: R, headers: list[bytes]) -> R:
+    """`request`, which has the field `idempotency_key`, with the key of the `Idempotency-Key` header, given as the values of all such headers.
 
     Raises:
         Incorrect: `invalid_input` for a key that is not 1 to 128 visible characters; `idempotency_key_mismatch` for two keys.
@@ -65,7 +64,7 @@ def merge_idempotency_key(request: RememberRequest, headers: list[bytes]) -> Rem
     if not headers:
         return request
     key = _read_key(headers[0])
-    if len(set(headers)) > 1 or request.idempotency_key not in (None, key):
+    if len(set(headers)) > 1 or getattr(request, "idempotency_key", None) not in (None, key):
         raise Incorrect("idempotency_key_mismatch", "the header Idempotency-Key and /idempotency_key differ; expected one key")
     return msgspec.structs.replace(request, idempotency_key=key)
 

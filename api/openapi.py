@@ -50,7 +50,7 @@ def document() -> bytes:
 
 def _operation(spec: ToolSpec | AdminSpec, tag: str) -> dict[str, Any]:
     parameters = [_header("X-Correlation-ID", r"^[A-Za-z0-9._-]{1,128}$", "Comes back in the answer's header of the same name.")]
-    if spec.name == "remember":
+    if "idempotency_key" in spec.request.__struct_fields__:
         parameters.append(_header("Idempotency-Key", None, "The same as `idempotency_key` in the body; two different keys are refused."))
     return {
         "operationId": spec.name,

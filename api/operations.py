@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, get_type_hints, is_typeddict
 
-from commonlore.api.results import RecallResult, RememberResult, TraceResult
+from commonlore.api.results import RecallResult, RememberResult, RetractResult, TraceResult
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
+from commonlore.domain.withdraw.retract import RetractRequest
 
-Request = RememberRequest | RecallRequest | TraceRequest
+Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest
 
 
 class Operations(Protocol):
@@ -31,6 +32,8 @@ class Operations(Protocol):
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def retract_evidence(self, key: PresentedKey, request: RetractRequest, *, correlation_id: str) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -123,6 +126,21 @@ _SPECS = (
         destructive=False,
         idempotent=True,
         example=MappingProxyType({"relationship_id": "01982f00-0000-7000-8000-000000000001", "max_depth": 1}),
+    ),
+    ToolSpec(
+        name="retract_evidence",
+        title="Retract evidence",
+        description=(
+            "Take back texts that your own member stored, by evidence_ids, with the reason. They and what they alone supported are not recalled any "
+            "more; views of the time before still show them. All or none; what was retracted before is said so."
+        ),
+        request=RetractRequest,
+        result=RetractResult,
+        scope="write",
+        read_only=False,
+        destructive=True,
+        idempotent=True,
+        example=MappingProxyType({"evidence_ids": ["01982f00-0000-7000-8000-000000000001"], "reason": "said in error"}),
     ),
 )
 

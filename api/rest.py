@@ -17,7 +17,6 @@ from commonlore.api.operations import Operations, ToolSpec
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError, Incorrect
-from commonlore.domain.remember.request import RememberRequest
 
 Ready = Callable[[], Awaitable[None]]
 _HEADERS = {"cache-control": "no-store"}
@@ -41,7 +40,7 @@ def _post(
         key = require_key(exchange)
         body = await read_json_body(exchange, request.receive, settings.body_limit_bytes)
         asked = await off_loop(len(body), lambda: decode_body(body, kind))
-        if isinstance(asked, RememberRequest):
+        if "idempotency_key" in kind.__struct_fields__:
             asked = merge_idempotency_key(asked, exchange.headers.get(b"idempotency-key", []))
         result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))
         return _json(msgspec.json.encode(result))

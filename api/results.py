@@ -95,6 +95,27 @@ class RecallResult(TypedDict):
     suggested_actions: list[dict[str, Any]]
 
 
+class RetractedEvidence(TypedDict):
+    """What became of one text."""
+
+    evidence_id: str
+    disposition: Literal["retracted", "already_retracted", "already_superseded"]
+    relationships_changed: int
+
+
+class RetractResult(TypedDict):
+    """The receipt of one `retract_evidence`; `relationships_changed` counts each relationship once."""
+
+    contract_version: str
+    submission_id: str
+    submission_kind: str
+    correlation_id: str
+    processing_state: Literal["completed", "failed"]
+    evidence: list[RetractedEvidence]
+    relationships_changed: int
+    errors: list[PublicError]
+
+
 class TraceResult(TypedDict):
     """One relationship with its evidence and history."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from commonlore.db.assemble import Adapters
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import recall_snapshot
+from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
 from commonlore.domain.errors import CommonloreError, Conflict
@@ -28,11 +29,13 @@ from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.trace.service import trace
+from commonlore.domain.withdraw.retract import RetractRequest, retract
 
 # Above this many characters the analysis of a request would hold up other requests, so it runs in a thread.
 _LONG_CHARS = 20_000
 _TRIES = 3
 _TOUCH_PERIOD_S = 30.0
+_Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
@@ -44,14 +47,7 @@ class MemoryOperations:
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
         prepared = await self._prepare(request)
-        for attempt in range(1, _TRIES + 1):
-            try:
-                return await self._remember(key, prepared, correlation_id)
-            except Conflict as error:
-                # A write that lost a race has left nothing; the same request usually finds its way at once.
-                if attempt == _TRIES or error.code != "commit_conflict":
-                    raise
-        raise AssertionError("unreachable")
+        return await _tried(lambda: self._remember(key, prepared, correlation_id))
 
     async def _prepare(self, request: RememberRequest) -> Prepared:
         count_tokens = self.adapters.embedder.count_tokens
@@ -65,6 +61,14 @@ class MemoryOperations:
         result = await remember(
             prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
         )
+        answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
+        return answer
+
+    async def retract_evidence(self, key: PresentedKey, request: RetractRequest, *, correlation_id: str) -> dict[str, object]:
+        request.validate()
+        adapters = self.adapters
+        ledger = PostgresRetraction(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note)
+        result = await _tried(lambda: retract(request, ledger=ledger, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id))
         answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
         return answer
 
@@ -117,6 +121,17 @@ class MemoryOperations:
                 await touch_credentials(self.adapters.pool, team_id, sorted(credential_ids), clock=self.adapters.clock)
             except CommonloreError:
                 self._used.setdefault(team_id, set()).update(credential_ids)
+
+
+async def _tried(write: Callable[[], Awaitable[_Result]]) -> _Result:
+    """A write that lost a race has left nothing; the same request usually finds its way at once."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await write()
+        except Conflict as error:
+            if error.code != "commit_conflict":
+                raise
+    return await write()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ from commonlore.domain.time import system_clock
 
 _Result = TypeVar("_Result")
 _TIMEOUT_MS = 30_000
-_team_option = click.option("--team", "team_text", metavar="TEAM", help="Id or name; not needed where there is one active team.")
+team_option = click.option("--team", "team_text", metavar="TEAM", help="Id or name; not needed where there is one active team.")
 _expires_option = click.option("--expires", metavar="WHEN", help="12h, 90d or an RFC 3339 instant; never, if left out.")
 
 
-def _in_team(team_text: str | None, work: Callable[[TeamTransaction, datetime], Awaitable[_Result]]) -> _Result:
+def in_team(team_text: str | None, work: Callable[[TeamTransaction, datetime], Awaitable[_Result]]) -> _Result:
     """Run `work` in one transaction of the team that `team_text` means."""
 
     async def run(pool: Pool) -> _Result:
@@ -121,7 +121,7 @@ def retire_team(output: Output, team_text: str, yes: bool) -> None:
         if output.as_json:
             raise invalid("/yes", "expected --yes, because nobody can be asked")
         click.confirm(f"Retire the team {team_text} and make all its keys invalid?", abort=True)
-    retired = _in_team(team_text, lambda transaction, now: tenancy.retire_team(transaction, now=now))
+    retired = in_team(team_text, lambda transaction, now: tenancy.retire_team(transaction, now=now))
     output.document(asdict(retired)) if output.as_json else click.echo(f"Team {retired.name} is retired.")
 
 
@@ -135,14 +135,14 @@ def member() -> None:
 
 @member.command("add")
 @click.argument("name")
-@_team_option
+@team_option
 @click.option("--kind", type=click.Choice(PROFILE_KINDS), default="human", show_default=True)
 @json_option
 @click.pass_obj
 def add_member(output: Output, name: str, team_text: str | None, kind: ProfileKind) -> None:
     """Add a member."""
     stored = read_name("/name", name)
-    made = _in_team(team_text, lambda transaction, now: tenancy.add_member(transaction, name=stored, profile_kind=kind, now=now))
+    made = in_team(team_text, lambda transaction, now: tenancy.add_member(transaction, name=stored, profile_kind=kind, now=now))
     if output.as_json:
         output.document(asdict(made))
     else:
@@ -150,12 +150,12 @@ def add_member(output: Output, name: str, team_text: str | None, kind: ProfileKi
 
 
 @member.command("list")
-@_team_option
+@team_option
 @json_option
 @click.pass_obj
 def list_members(output: Output, team_text: str | None) -> None:
     """List the members of a team."""
-    members = _in_team(team_text, lambda transaction, _: tenancy.list_members(transaction))
+    members = in_team(team_text, lambda transaction, _: tenancy.list_members(transaction))
     if output.as_json:
         output.document([asdict(entry) for entry in members])
     else:
@@ -165,7 +165,7 @@ def list_members(output: Output, team_text: str | None) -> None:
 
 @member.command("retire")
 @click.argument("member_text", metavar="MEMBER")
-@_team_option
+@team_option
 @json_option
 @click.pass_obj
 def retire_member(output: Output, member_text: str, team_text: str | None) -> None:
@@ -174,7 +174,7 @@ def retire_member(output: Output, member_text: str, team_text: str | None) -> No
     async def work(transaction: TeamTransaction, now: datetime) -> Any:
         return await tenancy.retire_member(transaction, await _member_of(transaction, member_text), now=now)
 
-    retired = _in_team(team_text, work)
+    retired = in_team(team_text, work)
     output.document(asdict(retired)) if output.as_json else click.echo(f"{retired.name} is retired and its keys are revoked.")
 
 
@@ -188,7 +188,7 @@ def key() -> None:
 
 @key.command("create")
 @click.option("--member", "member_text", metavar="MEMBER", required=True, help="Id or name of the member.")
-@_team_option
+@team_option
 @click.option("--name", default="key", show_default=True, help="What the key is for.")
 @click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=("read", "write"), show_default=True)
 @click.option("--memory", "binding", type=click.Choice(BINDINGS), default="credential_private", show_default=True, help="Whose private space it has.")
@@ -213,16 +213,16 @@ def create_key(
             now=now,
         )
 
-    _show_once(output, _in_team(team_text, work), "created")
+    _show_once(output, in_team(team_text, work), "created")
 
 
 @key.command("list")
-@_team_option
+@team_option
 @json_option
 @click.pass_obj
 def list_keys(output: Output, team_text: str | None) -> None:
     """List the keys of a team, without their secrets."""
-    keys = _in_team(team_text, lambda transaction, _: tenancy.list_keys(transaction))
+    keys = in_team(team_text, lambda transaction, _: tenancy.list_keys(transaction))
     now = system_clock()
     if output.as_json:
         output.document([_entry(entry, now) for entry in keys])
@@ -247,7 +247,7 @@ def list_keys(output: Output, team_text: str | None) -> None:
 
 @key.command("rotate")
 @click.argument("key_text", metavar="KEY")
-@_team_option
+@team_option
 @_expires_option
 @json_option
 @click.pass_obj
@@ -258,12 +258,12 @@ def rotate_key(output: Output, key_text: str, team_text: str | None, expires: st
         end = read_expiry("/expires", expires, now=now)
         return await tenancy.rotate_key(transaction, await _key_of(transaction, key_text), now=now, expires_at=end)
 
-    _show_once(output, _in_team(team_text, work), "rotated")
+    _show_once(output, in_team(team_text, work), "rotated")
 
 
 @key.command("revoke")
 @click.argument("key_text", metavar="KEY")
-@_team_option
+@team_option
 @json_option
 @click.pass_obj
 def revoke_key(output: Output, key_text: str, team_text: str | None) -> None:
@@ -272,7 +272,7 @@ def revoke_key(output: Output, key_text: str, team_text: str | None) -> None:
     async def work(transaction: TeamTransaction, now: datetime) -> Key:
         return await tenancy.revoke_key(transaction, await _key_of(transaction, key_text), now=now)
 
-    revoked = _in_team(team_text, work)
+    revoked = in_team(team_text, work)
     if output.as_json:
         output.document(_entry(revoked, system_clock()))
     else:
@@ -300,12 +300,12 @@ def space() -> None:
 
 
 @space.command("list")
-@_team_option
+@team_option
 @json_option
 @click.pass_obj
 def list_spaces(output: Output, team_text: str | None) -> None:
     """List the spaces of a team."""
-    spaces = _in_team(team_text, lambda transaction, _: tenancy.list_spaces(transaction))
+    spaces = in_team(team_text, lambda transaction, _: tenancy.list_spaces(transaction))
     if output.as_json:
         output.document([asdict(entry) for entry in spaces])
     else:

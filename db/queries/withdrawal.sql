@@ -90,3 +90,12 @@ where x.reason = 'quarantined'
   and x.space_epoch = %(space_epoch)s::bigint -- tenant
 order by s.known_from desc, x.evidence_id
 limit %(limit)s::int;
+
+-- name: claim_retraction
+-- One row when the key is free; waits for another transaction that has it, then returns none.
+insert into commonlore.submission
+    (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, idempotency_key, request_sha256, known_from)
+values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(submission_id)s::uuid, 'retract', %(profile_id)s::uuid, %(credential_id)s::uuid,
+        %(idempotency_key)s::text, %(request_sha256)s::bytea, %(now)s::timestamptz)
+on conflict (team_id, credential_id, idempotency_key) do nothing
+returning submission_id;

@@ -20,6 +20,7 @@ import msgspec
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from commonlore.api.administration import TeamAdministration
 from commonlore.api.service import MemoryOperations
 from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
@@ -40,6 +41,8 @@ from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import RelationshipResult
 from commonlore.domain.tenancy.key import PresentedKey, parse
 from commonlore.domain.trace.request import TraceRequest
+from commonlore.domain.withdraw.quarantine import QuarantineRequest
+from commonlore.domain.withdraw.retract import RetractRequest
 from commonlore.workers.embed_parts import embed_parts
 from tests.support.databases import TestDatabase
 from tests.support.embedders import HashEmbedder
@@ -160,6 +163,17 @@ class Memory:
     async def trace(self, holder: Holder, relationship_id: str, **request: Any) -> dict[str, Any]:
         decoded = msgspec.convert({"relationship_id": relationship_id, **request}, TraceRequest)
         return await self.operations.trace_memory(holder.key, decoded, correlation_id="test")
+
+    async def retract(self, holder: Holder, *evidence_ids: str, **request: Any) -> dict[str, Any]:
+        decoded = msgspec.convert({"evidence_ids": list(evidence_ids), "reason": "a test", **request}, RetractRequest)
+        return await self.operations.retract_evidence(holder.key, decoded, correlation_id="test")
+
+    async def quarantine(self, holder: Holder, *evidence_ids: str, held: bool = True) -> list[str]:
+        """Hold or release by a key with the scope admin; the disposition of each."""
+        decoded = msgspec.convert({"evidence_ids": list(evidence_ids), "reason": "a test"}, QuarantineRequest)
+        administration = TeamAdministration(self.adapters, lambda _: None)
+        decide = administration.quarantine_evidence if held else administration.release_evidence
+        return [item["disposition"] for item in (await decide(holder.key, decoded, correlation_id="test"))["evidence"]]
 
     async def remember_all(self, holder: Holder, texts: Sequence[str], **fields: Any) -> list[str]:
         """Texts without relationships, twenty a call; their evidence ids in order."""

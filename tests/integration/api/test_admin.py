@@ -410,6 +410,9 @@ def test_an_answer_has_the_keys_of_its_schema(service: Service, admin: Admin, na
         body["profile_id"] = admin.get("add_member", name="victim")["profile_id"]
     if name in ("rotate_key", "revoke_key"):
         body["credential_id"] = admin.get("create_key", profile_id=str(admin.holder.profile_id))["credential_id"]
+    if name in ("quarantine_evidence", "release_evidence"):
+        stored = admin.client.post("/v1/remember", json={"evidence": [{"content": "to be held"}]}).json()
+        body["evidence_ids"] = [stored["evidence"][0]["evidence_id"]]
     schemas = service.client().get("/schema/openapi.json").json()["components"]["schemas"]
 
     answer = admin.get(name, **body)
