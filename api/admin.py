@@ -12,6 +12,7 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
+from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState, ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -107,6 +108,21 @@ class SpaceList(TypedDict):
     next_cursor: NextCursor
 
 
+class ConflictList(TypedDict):
+    """Conflicts in the order in which they were opened, each as a recall shows it, decided and dismissed ones too."""
+
+    conflicts: list[dict[str, Any]]
+    next_cursor: NextCursor
+
+
+class ConflictDescription(TypedDict):
+    """One conflict as it stands, and what happened to it, in order."""
+
+    conflict: dict[str, Any]
+    events: list[dict[str, Any]]
+    events_truncated: bool
+
+
 class QuarantinedEntry(TypedDict):
     """What became of one text."""
 
@@ -151,6 +167,10 @@ class AdminOperations(Protocol):
     async def quarantine_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome: ...
 
     async def release_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome: ...
+
+    async def list_conflicts(self, key: PresentedKey, request: ListConflictsRequest, *, correlation_id: str) -> ConflictList: ...
+
+    async def describe_conflict(self, key: PresentedKey, request: DescribeConflictRequest, *, correlation_id: str) -> ConflictDescription: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +271,16 @@ _SPECS = (
         QuarantineOutcome,
         {"evidence_ids": [_ID], "reason": "a quotation, read by Ada"},
     ),
+    AdminSpec(
+        "list_conflicts",
+        "List conflicts",
+        "Cases of the spaces that the key may read, in the order in which they were opened; `status` keeps only those that stand so. "
+        "The tool `resolve_conflict` decides one.",
+        ListConflictsRequest,
+        ConflictList,
+        {"status": "open", "limit": 25},
+    ),
+    AdminSpec("describe_conflict", "Describe a conflict", "One case with its history.", DescribeConflictRequest, ConflictDescription, {"conflict_id": _ID}),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

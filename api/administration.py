@@ -10,10 +10,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 from uuid import UUID
 
+from commonlore.api import conflicts
 from commonlore.api.admin import (
     AdminSpace,
+    ConflictDescription,
+    ConflictList,
     IssuedKeyEntry,
     KeyEntry,
     KeyList,
@@ -28,6 +32,7 @@ from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.retraction import decide_quarantine
 from commonlore.db.session import TeamTransaction, actor_transaction
+from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
@@ -140,6 +145,14 @@ class TeamAdministration:
 
     async def release_evidence(self, key: PresentedKey, request: QuarantineRequest, *, correlation_id: str) -> QuarantineOutcome:
         return await self._decide(key, request, held=False)
+
+    async def list_conflicts(self, key: PresentedKey, request: ListConflictsRequest, *, correlation_id: str) -> ConflictList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            return cast(ConflictList, await conflicts.list_conflicts(actor, transaction, request))
+
+    async def describe_conflict(self, key: PresentedKey, request: DescribeConflictRequest, *, correlation_id: str) -> ConflictDescription:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            return cast(ConflictDescription, await conflicts.describe_conflict(actor, transaction, request))
 
     async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
         request.validate()

@@ -105,6 +105,7 @@ def tools() -> list[Tool]:
             ),
         )
         for spec in TOOLS.values()
+        if spec.listed
     ]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, get_type_hints, is_typeddict
 
-from commonlore.api.results import RecallResult, RememberResult, RetractResult, TraceResult
+from commonlore.api.results import ContestResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
+from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -15,7 +16,7 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.withdraw.retract import RetractRequest
 
-Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest
+Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest | ResolveConflictRequest | ContestEvidenceRequest
 
 
 class Operations(Protocol):
@@ -35,13 +36,20 @@ class Operations(Protocol):
 
     async def retract_evidence(self, key: PresentedKey, request: RetractRequest, *, correlation_id: str) -> dict[str, object]: ...
 
+    async def resolve_conflict(self, key: PresentedKey, request: ResolveConflictRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def contest_evidence(self, key: PresentedKey, request: ContestEvidenceRequest, *, correlation_id: str) -> dict[str, object]: ...
+
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: `POST /v1/<name>` and the MCP tool of that name. `name` is the method of `Operations` as well."""
+    """One tool: `POST /v1/<name>` and the MCP tool of that name. `name` is the method of `Operations` as well.
+
+    One that is not `listed` is left out of `tools/list`, which every agent reads, and answers all the same.
+    """
 
     name: str
     title: str
@@ -53,6 +61,7 @@ class ToolSpec:
     destructive: bool
     idempotent: bool
     example: Mapping[str, object]
+    listed: bool = True
 
     @property
     def required_keys(self) -> tuple[str, ...]:
@@ -141,6 +150,55 @@ _SPECS = (
         destructive=True,
         idempotent=True,
         example=MappingProxyType({"evidence_ids": ["01982f00-0000-7000-8000-000000000001"], "reason": "said in error"}),
+    ),
+    ToolSpec(
+        name="resolve_conflict",
+        title="Resolve a conflict",
+        description=(
+            "Decide an open conflict for the whole team: resolve prefers one of its positions, and the statements of the others end; dismiss lets all "
+            "of them stand. Only where a person decided it. expected_version is the version that was read."
+        ),
+        request=ResolveConflictRequest,
+        result=ResolutionResult,
+        scope="admin",
+        read_only=False,
+        destructive=True,
+        idempotent=False,
+        example=MappingProxyType(
+            {
+                "conflict_id": "01982f00-0000-7000-8000-000000000001",
+                "expected_version": 1,
+                "action": "resolve",
+                "preferred_position_id": "01982f00-0000-7000-8000-000000000002",
+                "reason": "Ada moved it in June",
+            }
+        ),
+    ),
+    ToolSpec(
+        name="contest_evidence",
+        title="Contest evidence",
+        description=(
+            "State that two to ten quotes of stored texts cannot all be right. Recalls that return one of the texts then show the conflict, until an "
+            "administrator decides it. The same case_key and quotes again note that they were met again."
+        ),
+        request=ContestEvidenceRequest,
+        result=ContestResult,
+        scope="write",
+        read_only=False,
+        destructive=False,
+        idempotent=False,
+        listed=False,
+        example=MappingProxyType(
+            {
+                "case_key": "orion-launch-year",
+                "question": "When was Orion launched?",
+                "positions": [
+                    {"evidence_id": "01982f00-0000-7000-8000-000000000001", "start": 0, "end": 23, "quote": "Orion launched in 2025."},
+                    {"evidence_id": "01982f00-0000-7000-8000-000000000002", "start": 0, "end": 23},
+                ],
+                "reason": "two years for one launch",
+            }
+        ),
     ),
 )
 

@@ -116,6 +116,35 @@ class RetractResult(TypedDict):
     errors: list[PublicError]
 
 
+class ResolutionResult(TypedDict):
+    """What was decided of a conflict, and which statements ended with it."""
+
+    contract_version: str
+    submission_id: str
+    correlation_id: str
+    conflict_id: str
+    version: int
+    status: Literal["resolved", "dismissed"]
+    preferred_position_id: str | None
+    effective_at: str | None
+    effective_time_basis: Literal["valid_from", "recorded_at", "stated"] | None
+    superseded_relationships: list[dict[str, Any]]
+    opened_conflict_ids: list[str]
+    space_kind: PublicSpaceKind
+
+
+class ContestResult(TypedDict):
+    """The receipt of one `contest_evidence`."""
+
+    contract_version: str
+    submission_id: str
+    correlation_id: str
+    conflict_id: str
+    version: int
+    status: Literal["open", "overdue"]
+    disposition: Literal["opened", "recited"]
+
+
 class TraceResult(TypedDict):
     """One relationship with its evidence and history."""
 

@@ -11,12 +11,14 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.api import conflicts
 from commonlore.db.assemble import Adapters
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
+from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
 from commonlore.domain.recall.plan import QueryVector
@@ -71,6 +73,12 @@ class MemoryOperations:
         result = await _tried(lambda: retract(request, ledger=ledger, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id))
         answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
         return answer
+
+    async def resolve_conflict(self, key: PresentedKey, request: ResolveConflictRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: conflicts.decide(self.adapters, key, request, note=self.note, correlation_id=correlation_id))
+
+    async def contest_evidence(self, key: PresentedKey, request: ContestEvidenceRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: conflicts.decide(self.adapters, key, request, note=self.note, correlation_id=correlation_id))
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
         request.validate()
