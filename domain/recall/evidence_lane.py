@@ -72,11 +72,12 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     ranked = interleave([[(space, key) for key in contract(found.lexical, found.vector, found.scale)] for space, found in branches_in_order])
     order = [(space, key) for space, key in ranked if (space.space_id, key.int) not in lane.considered]
     hits = {space.space_id: _hit_parts(branches[space.space_id]) for space in spaces}
-    place = 0
+    place, size = 0, state.request.limit - len(lane.kept)
     while len(lane.kept) < state.request.limit and place < len(order):
-        batch = order[place : place + state.request.limit - len(lane.kept)]
-        place += len(batch)
+        batch = order[place : place + size]
+        place, size = place + len(batch), 2 * size  # where many are refused, a round trip for each place would add up
         await _admit(state, lane, [(space, key, hits[space.space_id][key.int]) for space, key in batch])
+    del lane.kept[state.request.limit :]
 
 
 async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]]) -> None:

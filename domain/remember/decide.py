@@ -237,7 +237,9 @@ class _Decision:
         """A new row, new support, a reactivation or a newly known end each make a version; anything else leaves the row alone."""
         new = item.version == 0
         before = None if new else item.status
-        reactivated = not new and verdict == "entailed" and gained and item.status in ("pending_evidence", "superseded", "retracted")
+        # Who changes back says the same words again: a later sighting of a text is fresh evidence for what it replaced.
+        fresh = gained or (item.status == "superseded" and bool(item.supports))
+        reactivated = not new and verdict == "entailed" and fresh and item.status in ("pending_evidence", "superseded", "retracted")
         valid_to = resolved.prepared.valid_to
         ended = not new and verdict == "entailed" and valid_to is not None and valid_to != item.valid_to
         if not (new or gained or reactivated or ended):
@@ -323,7 +325,7 @@ def _result(resolved: ResolvedProposal, item: Relationship | None, verdict: Verd
     explained = {}
     if verdict != "entailed":
         explained = {
-            "reason": "relationship_pending_evidence",
+            "reason": "relationship_pending_evidence" if item.status == "pending_evidence" else "evidence_insufficient",
             "message": rationale,
             "remediation": "Cite evidence that names both ends, or declare its speaker.",
         }

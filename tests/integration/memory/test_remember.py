@@ -178,6 +178,23 @@ async def test_a_second_primary_database_of_the_same_author_replaces_the_first(m
     assert old not in [item["relationship_id"] for item in shown["related_relationships"]]
 
 
+async def test_the_same_words_bring_back_what_was_replaced(memory: Memory) -> None:
+    """A, then B, then A word for word: A is current again, and its text is found."""
+    ann = await memory.key()
+
+    async def state(database: str) -> dict[str, Any]:
+        proposals = [a_relationship("Atlas", "primary_database", database, kinds=("project", "product"))]
+        answer = await memory.remember(ann, content=f"Atlas primary database is {database}.", relationships=proposals)
+        split: dict[str, Any] = answer["relationship_results"][0]["splits"][0]
+        return split
+
+    first, second, third = await state("MySQL"), await state("PostgreSQL"), await state("MySQL")
+
+    assert ("active", first["relationship_id"]) == (third["status"], third["relationship_id"])
+    assert ["Atlas primary database is MySQL."] == contexts(await memory.recall(ann, "Atlas primary database"))
+    assert "superseded" == (await memory.trace(ann, second["relationship_id"]))["relationship"]["relationship_status"]
+
+
 async def test_two_authors_share_a_semantic_group(memory: Memory) -> None:
     """Equal statements of two members take one slot; the evidence of both is united."""
     ann, ben = await memory.key(member="ann"), await memory.key(member="ben")
