@@ -24,7 +24,7 @@ class Value:
     display: str
 
 
-def canonical_value(value_type: str, raw: str | int | float | bool, *, unit: str | None, display: str | None) -> Value:
+def canonical_value(value_type: str, raw: str | float | bool, *, unit: str | None, display: str | None) -> Value:
     """The one form of a value: 1.50 is 1.5, instants are UTC, strings are NFC with single blanks.
 
     Raises:
