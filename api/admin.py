@@ -280,7 +280,9 @@ _SPECS = (
         ConflictList,
         {"status": "open", "limit": 25},
     ),
-    AdminSpec("describe_conflict", "Describe a conflict", "One case with its history.", DescribeConflictRequest, ConflictDescription, {"conflict_id": _ID}),
+    AdminSpec(
+        "describe_conflict", "Describe a conflict", "One case with its history.", DescribeConflictRequest, ConflictDescription, {"conflict_id": _ID}
+    ),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

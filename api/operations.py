@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, get_type_hints, is_typeddict
 
-from commonlore.api.results import ContestResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
+from commonlore.api.results import ContestResult, CorrectResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
+from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -16,7 +17,7 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.withdraw.retract import RetractRequest
 
-Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest | ResolveConflictRequest | ContestEvidenceRequest
+Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest | ResolveConflictRequest | ContestEvidenceRequest | CorrectRequest
 
 
 class Operations(Protocol):
@@ -39,6 +40,8 @@ class Operations(Protocol):
     async def resolve_conflict(self, key: PresentedKey, request: ResolveConflictRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def contest_evidence(self, key: PresentedKey, request: ContestEvidenceRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def correct_relationship(self, key: PresentedKey, request: CorrectRequest, *, correlation_id: str) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -197,6 +200,27 @@ _SPECS = (
                     {"evidence_id": "01982f00-0000-7000-8000-000000000002", "start": 0, "end": 23},
                 ],
                 "reason": "two years for one launch",
+            }
+        ),
+    ),
+    ToolSpec(
+        name="correct_relationship",
+        title="Correct a relationship",
+        description=(
+            "Put right a relationship of your own that was stored wrongly: patch names only what should be otherwise. Its evidence carries over to the "
+            "successor. If a name is ambiguous, the answer awaits confirmation: confirm with its token and your selection. Rejected: see reason."
+        ),
+        request=CorrectRequest,
+        result=CorrectResult,
+        scope="write",
+        read_only=False,
+        destructive=False,
+        idempotent=False,
+        example=MappingProxyType(
+            {
+                "relationship_id": "01982f00-0000-7000-8000-000000000001",
+                "expected_version": 1,
+                "patch": {"object_entity": {"name": "Porto", "entity_kind": "place"}},
             }
         ),
     ),

@@ -145,6 +145,26 @@ class ContestResult(TypedDict):
     disposition: Literal["opened", "recited"]
 
 
+class CorrectResult(TypedDict):
+    """What became of one correction. `reason` is there when it was rejected, token and candidates when it awaits confirmation."""
+
+    contract_version: str
+    submission_kind: str
+    correlation_id: str
+    processing_state: Literal["completed", "awaiting_confirmation", "rejected"]
+    search_state: SearchState
+    submission_id: str | None
+    correction_result: dict[str, Any] | None
+    reason: NotRequired[str]
+    message: NotRequired[str]
+    remediation: NotRequired[str]
+    space_kind: NotRequired[PublicSpaceKind]
+    candidates: NotRequired[dict[str, Any]]
+    confirmation_token: NotRequired[str]
+    expires_at: NotRequired[str]
+    warnings: NotRequired[list[str]]
+
+
 class TraceResult(TypedDict):
     """One relationship with its evidence and history."""
 
@@ -158,6 +178,7 @@ class TraceResult(TypedDict):
     transitions: list[dict[str, Any]]
     conflicts: list[dict[str, Any]]
     cross_profile_references: list[dict[str, Any]]
+    cross_references: list[dict[str, Any]]
     identity_corrections: list[dict[str, Any]]
     supersession_lineage: list[dict[str, Any]]
     semantic_nodes: list[dict[str, Any]]

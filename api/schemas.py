@@ -32,12 +32,20 @@ def component_schemas(kinds: list[Any]) -> dict[str, Any]:
 
 
 def _lean(schema: Any, *, names: bool = False) -> Any:
-    """A copy without `title` and `default: null`; `names` is set inside maps whose keys are names of fields."""
+    """A copy without what says little: titles, empty lists, a default of null, null as a value where it is the default anyway, and that
+    a text is not empty.
+
+    `names` is set inside maps whose keys are names of fields.
+    """
     if isinstance(schema, dict):
+        if not names and schema.get("default", ...) is None and isinstance(schema.get("anyOf"), list):
+            given = [part for part in schema["anyOf"] if part != {"type": "null"}]
+            others = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+            schema = {**others, **given[0]} if len(given) == 1 else {**others, "anyOf": given}
         return {
             key: _lean(value, names=key in ("properties", "$defs") and not names)
             for key, value in schema.items()
-            if names or not (key == "title" or (key == "default" and value in (None, [], {})))
+            if names or not (key == "title" or (key in ("default", "required") and value in (None, [], {})) or (key == "minLength" and value == 1))
         }
     if isinstance(schema, list):
         return [_lean(item) for item in schema]

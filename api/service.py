@@ -13,12 +13,16 @@ import msgspec
 
 from commonlore.api import conflicts
 from commonlore.db.assemble import Adapters
+from commonlore.db.correct import PostgresCorrections
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
+from commonlore.domain.correct.request import CorrectRequest
+from commonlore.domain.correct.result import CorrectResult
+from commonlore.domain.correct.service import correct
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
 from commonlore.domain.recall.plan import QueryVector
@@ -79,6 +83,25 @@ class MemoryOperations:
 
     async def contest_evidence(self, key: PresentedKey, request: ContestEvidenceRequest, *, correlation_id: str) -> dict[str, object]:
         return await _tried(lambda: conflicts.decide(self.adapters, key, request, note=self.note, correlation_id=correlation_id))
+
+    async def correct_relationship(self, key: PresentedKey, request: CorrectRequest, *, correlation_id: str) -> dict[str, object]:
+        request.validate()
+        adapters = self.adapters
+        corrections = PostgresCorrections(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note)
+
+        def work() -> Awaitable[CorrectResult | str]:
+            return correct(
+                request,
+                corrections=corrections,
+                embedder=adapters.embedder,
+                clock=adapters.clock,
+                new_id=adapters.new_id,
+                correlation_id=correlation_id,
+            )
+
+        result = await _tried(work)
+        answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
+        return answer
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
         request.validate()

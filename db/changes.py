@@ -43,8 +43,10 @@ async def write_changes(
             await _rows(transaction, name, getattr(changes, name), common)
         await _rows(transaction, "changed", [item for item in changes.changed if item.status != "active"], common)
         await _rows(transaction, "changed", [item for item in changes.changed if item.status == "active"], common)
-        for name in ("relationships", "observations", "verifications", "supports", "transitions"):
+        for name in ("relationships", "observations", "verifications", "supports", "decisions", "transitions", "references"):
             await _rows(transaction, name, getattr(changes, name), common)
+        if changes.references:
+            await _rows(transaction, "corrected", [row for row in changes.references if row.kind == "corrects"], {})
         if touched:
             await transaction.execute(_ROWS["recount"], relationship_ids=touched)
         if settled:

@@ -26,7 +26,7 @@ from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.settlement import Cause, Settled
-from commonlore.domain.ledger.value import NORMALIZATION_VERSION
+from commonlore.domain.ledger.value import NORMALIZATION_VERSION, Value
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.contest import JoinedCase
@@ -43,6 +43,7 @@ from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing
 
 _SQL = statements("ledger")
+_CORRECT = statements("correct")
 _INSTALLATION = statements("installation")
 
 
@@ -138,16 +139,34 @@ class LedgerSession:
             end.known_entity_id for item in proposals for end in (item.proposal.subject, item.proposal.object.entity) if end and end.known_entity_id
         }
         values = [item.value for item in proposals if item.value is not None]
+        return await self.look_up(name_keys=keys, entity_ids=ids, predicate_keys={item.predicate_key for item in proposals}, values=values)
+
+    async def look_up(
+        self, *, name_keys: Collection[str], entity_ids: Collection[UUID], predicate_keys: Collection[str], values: Sequence[Value]
+    ) -> NameState:
+        """What the space knows of names, ids, predicates and values. The id of a merged entity means the one it lives on in."""
         async with self._transaction.connection.pipeline():
-            names = await self._transaction.execute(_SQL["read_names"], name_keys=sorted(keys), entity_ids=sorted(ids))
-            predicates = await self._transaction.execute(_SQL["read_predicates"], keys=sorted({item.predicate_key for item in proposals}))
+            names = await self._transaction.execute(_SQL["read_names"], name_keys=sorted(name_keys), entity_ids=sorted(entity_ids))
+            predicates = await self._transaction.execute(_SQL["read_predicates"], keys=sorted(predicate_keys))
             found = await self._transaction.execute(
                 _SQL["read_values"],
                 types=[value.value_type for value in values],
                 canonicals=[value.canonical for value in values],
                 normalization_version=NORMALIZATION_VERSION,
             )
-            return _name_state(await names.fetchall(), await predicates.fetchall(), await found.fetchall())
+            state = _name_state(await names.fetchall(), await predicates.fetchall(), await found.fetchall())
+        await self._follow_merged(state, [key for key in entity_ids if key not in state.by_id])
+        return state
+
+    async def _follow_merged(self, state: NameState, missing: Sequence[UUID]) -> None:
+        if not missing:
+            return
+        rows = await (await self._transaction.execute(_CORRECT["follow_merged"], entity_ids=list(missing))).fetchall()
+        if rows:
+            kept = sorted({row["entity_id"] for row in rows} - state.by_id.keys())
+            names = await (await self._transaction.execute(_SQL["read_names"], name_keys=[], entity_ids=kept)).fetchall()
+            state.by_id.update(_name_state(names, (), ()).by_id)
+            state.by_id.update({row["asked_id"]: state.by_id[row["entity_id"]] for row in rows})
 
     async def read_cited(self, evidence_ids: Sequence[UUID]) -> dict[UUID, Cited]:
         cursor = await self._transaction.execute(_SQL["read_cited"], evidence_ids=list(evidence_ids))
@@ -166,6 +185,15 @@ class LedgerSession:
             predicates=[item.predicate_key for item in wanted],
             objects=[item.object_entity_id or item.object_value_id for item in wanted],
             generation=(await served_generations(self._transaction))[0],
+        )
+        return [_relationship(row) for row in await cursor.fetchall()]
+
+    async def read_targets(self, relationship_ids: Sequence[UUID]) -> list[Relationship]:
+        if not relationship_ids:
+            return []
+        generation = (await served_generations(self._transaction))[0]
+        cursor = await self._transaction.execute(
+            _CORRECT["read_targets"], profile_id=self.actor.profile_id, relationship_ids=list(relationship_ids), generation=generation
         )
         return [_relationship(row) for row in await cursor.fetchall()]
 

@@ -4,8 +4,9 @@
 -- The one condition under which a relationship `r` counts in a view, put in place of {eligible} (dense-mem 22.2).
 -- Present: active and supported. Known time: the status of the last transition by then, and support granted by then.
 -- Valid time: inside [valid_from, valid_to); one that was replaced counts for the time before it was replaced, and one that a
--- decided conflict suppresses for the time before the decision counts.
-r.identity_alias_of is null
+-- decided conflict suppresses for the time before the decision counts; one that was corrected never held. What a merge put in
+-- another's place was itself what was known before the merge.
+(r.identity_alias_of is null or %(known_at)s::timestamptz is not null)
   and (%(valid_at)s::timestamptz is null or (coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(r.valid_to > %(valid_at)s::timestamptz, true)))
   and case
       when %(known_at)s::timestamptz is not null then
@@ -23,7 +24,8 @@ r.identity_alias_of is null
                 and s.space_epoch = %(space_epoch)s::bigint -- tenant
           )
       when %(valid_at)s::timestamptz is not null then
-          r.support_count > 0 and (r.status = 'active' or (r.status = 'superseded' and (r.valid_to is not null or coalesce(r.suppressed_from > %(valid_at)s::timestamptz, false))))
+          r.support_count > 0 and (r.status = 'active' or (r.status = 'superseded' and r.corrected_by is null
+                                   and (r.valid_to is not null or coalesce(r.suppressed_from > %(valid_at)s::timestamptz, false))))
       else r.status = 'active' and r.support_count > 0
   end
 

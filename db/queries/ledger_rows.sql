@@ -51,7 +51,8 @@ from jsonb_to_recordset(%(rows)s::text::jsonb) as r (event_id uuid, predicate_ke
 -- it begins. Rows that end are given before rows that begin, so that the one-current rule holds at each step.
 update commonlore.relationship t
 set status = r.status, valid_to = r.valid_to, version = r.version,
-    known_to = case when r.known_to is not null then greatest(r.known_to, t.known_from) end
+    known_to = case when r.known_to is not null then greatest(r.known_to, t.known_from) end,
+    corrected_by = case when r.status <> 'active' then t.corrected_by end
 from jsonb_to_recordset(%(rows)s::text::jsonb)
     as r (relationship_id uuid, status text, valid_to timestamptz, version int, known_to timestamptz)
 where t.relationship_id = r.relationship_id
@@ -92,17 +93,42 @@ from jsonb_to_recordset(%(rows)s::text::jsonb)
 with support as (
     insert into commonlore.relationship_support
         (team_id, space_epoch, support_id, relationship_id, observation_id, verification_event_id, evidence_id, source_group_key,
-         span_start, span_end, quote, authority, known_from)
+         span_start, span_end, quote, authority, copied_from, known_from)
     select %(team_id)s::uuid, %(space_epoch)s::bigint, r.support_id, r.relationship_id, r.observation_id, r.verification_event_id,
-           r.evidence_id, r.source_group_key, r.span_start, r.span_end, r.quote, r.authority, %(now)s::timestamptz
+           r.evidence_id, r.source_group_key, r.span_start, r.span_end, r.quote, r.authority, r.copied_from, %(now)s::timestamptz
     from jsonb_to_recordset(%(rows)s::text::jsonb)
         as r (support_id uuid, relationship_id uuid, observation_id uuid, verification_event_id uuid, evidence_id uuid,
-              source_group_key text, span_start int, span_end int, quote text, authority text)
+              source_group_key text, span_start int, span_end int, quote text, authority text, copied_from uuid)
 )
 insert into commonlore.support_decision_event (team_id, space_epoch, event_id, support_id, decision, reason, actor_profile_id, known_from)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, r.decision_event_id, r.support_id, 'grant', 'verified', %(profile_id)s::uuid,
-       %(now)s::timestamptz
-from jsonb_to_recordset(%(rows)s::text::jsonb) as r (decision_event_id uuid, support_id uuid);
+select %(team_id)s::uuid, %(space_epoch)s::bigint, r.decision_event_id, r.support_id, 'grant',
+       case when r.copied_from is null then 'verified' else 'copied' end, %(profile_id)s::uuid, %(now)s::timestamptz
+from jsonb_to_recordset(%(rows)s::text::jsonb) as r (decision_event_id uuid, support_id uuid, copied_from uuid);
+
+-- name: decisions
+insert into commonlore.support_decision_event (team_id, space_epoch, event_id, support_id, decision, reason, actor_profile_id, known_from)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, r.event_id, r.support_id, r.decision, r.reason, %(profile_id)s::uuid, %(now)s::timestamptz
+from jsonb_to_recordset(%(rows)s::text::jsonb) as r (event_id uuid, support_id uuid, decision text, reason text);
+
+-- name: references
+insert into commonlore.relationship_cross_reference
+    (team_id, space_epoch, reference_id, author_profile_id, source_relationship_id, source_version, target_relationship_id, target_version,
+     kind, verification_event_id, submission_id, known_from)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, r.reference_id, %(profile_id)s::uuid, r.source_relationship_id, r.source_version,
+       r.target_relationship_id, r.target_version, r.kind, r.verification_event_id, %(submission_id)s::uuid, %(now)s::timestamptz
+from jsonb_to_recordset(%(rows)s::text::jsonb)
+    as r (reference_id uuid, source_relationship_id uuid, source_version int, target_relationship_id uuid, target_version int, kind text,
+          verification_event_id uuid);
+
+-- name: corrected
+-- What was corrected names what stands in its place: a view of valid time leaves it out, since it never held.
+update commonlore.relationship t
+set corrected_by = r.source_relationship_id
+from jsonb_to_recordset(%(rows)s::text::jsonb) as r (source_relationship_id uuid, target_relationship_id uuid)
+where t.relationship_id = r.target_relationship_id
+  and t.team_id = %(team_id)s::uuid -- tenant
+  and t.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: transitions
 insert into commonlore.relationship_transition_event

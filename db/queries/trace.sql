@@ -4,7 +4,7 @@
 -- One row, or none when the relationship is not in this space.
 select r.relationship_id, r.owner_profile_id, o.name as owner_name, r.semantic_group_key, r.predicate_key, r.predicate_version,
        r.relationship_kind, r.current_cardinality, r.polarity, r.scope_key, r.status, r.version, r.valid_from, r.valid_to,
-       r.support_count, r.source_group_count, r.known_from, r.known_to,
+       r.support_count, r.source_group_count, r.known_from, r.known_to, r.corrected_by, r.identity_alias_of,
        r.subject_entity_id, subject.display_name as subject_name, subject.entity_kind as subject_kind,
        r.object_entity_id, target.display_name as object_name, target.entity_kind as object_kind,
        r.object_value_id, value.value_type, value.canonical_value, value.display, value.unit
@@ -108,19 +108,97 @@ order by r.known_from, r.relationship_id
 limit %(page)s::int;
 
 -- name: supersession_lineage
--- What the same author held for the same one-current scope: itself and what it replaced or was replaced by.
-select r.relationship_id as id, r.known_from, r.known_to, r.status, r.version, r.object_entity_id, r.object_value_id
-from commonlore.relationship r
-join commonlore.relationship x on x.relationship_id = %(relationship_id)s::uuid
-where x.current_cardinality = 'one' and r.owner_profile_id = x.owner_profile_id and r.subject_entity_id = x.subject_entity_id
-  and r.predicate_key = x.predicate_key and r.polarity = x.polarity
-  and r.valid_from is not distinct from x.valid_from and r.scope_key is not distinct from x.scope_key
-  and (r.known_from, r.relationship_id) > (%(after_time)s::timestamptz, %(after_id)s::uuid)
+-- What the same author held for the same one-current scope, and what this one was corrected to or from or stands for, however many
+-- steps away: itself and what it replaced or was replaced by. Empty where it is alone.
+with recursive chain (relationship_id) as (
+    select %(relationship_id)s::uuid
+    union
+    select n.relationship_id
+    from chain c
+    cross join lateral (
+        select x.target_relationship_id as relationship_id from commonlore.relationship_cross_reference x
+        where x.kind = 'corrects' and x.source_relationship_id = c.relationship_id
+          and x.team_id = %(team_id)s::uuid -- tenant
+          and x.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select x.source_relationship_id from commonlore.relationship_cross_reference x
+        where x.kind = 'corrects' and x.target_relationship_id = c.relationship_id
+          and x.team_id = %(team_id)s::uuid -- tenant
+          and x.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select i.target_id from commonlore.entity_correction_item i
+        where i.relationship_id = c.relationship_id and i.target_id is not null
+          and i.team_id = %(team_id)s::uuid -- tenant
+          and i.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select i.relationship_id from commonlore.entity_correction_item i
+        where i.target_id = c.relationship_id
+          and i.team_id = %(team_id)s::uuid -- tenant
+          and i.space_epoch = %(space_epoch)s::bigint -- tenant
+    ) n
+), held (relationship_id) as (
+    select c.relationship_id from chain c where (select count(*) from chain) > 1
+    union
+    select r.relationship_id
+    from commonlore.relationship r
+    join commonlore.relationship x on x.relationship_id = %(relationship_id)s::uuid
+    where x.current_cardinality = 'one' and r.owner_profile_id = x.owner_profile_id and r.subject_entity_id = x.subject_entity_id
+      and r.predicate_key = x.predicate_key and r.polarity = x.polarity
+      and r.valid_from is not distinct from x.valid_from and r.scope_key is not distinct from x.scope_key
+      and r.team_id = %(team_id)s::uuid -- tenant
+      and r.space_epoch = %(space_epoch)s::bigint -- tenant
+      and x.team_id = %(team_id)s::uuid -- tenant
+      and x.space_epoch = %(space_epoch)s::bigint -- tenant
+)
+select r.relationship_id as id, r.known_from, r.known_to, r.status, r.version, r.object_entity_id, r.object_value_id, r.corrected_by,
+       r.identity_alias_of
+from held h
+join commonlore.relationship r on r.relationship_id = h.relationship_id
+where (r.known_from, r.relationship_id) > (%(after_time)s::timestamptz, %(after_id)s::uuid)
   and r.team_id = %(team_id)s::uuid -- tenant
   and r.space_epoch = %(space_epoch)s::bigint -- tenant
+order by r.known_from, r.relationship_id
+limit %(page)s::int;
+
+-- name: cross_references
+-- What this relationship says of others and others of it.
+select x.reference_id as id, x.known_from, x.kind, x.source_relationship_id, x.source_version, x.target_relationship_id, x.target_version,
+       x.author_profile_id, x.verification_event_id
+from commonlore.relationship_cross_reference x
+where x.reference_id in (
+      select s.reference_id from commonlore.relationship_cross_reference s
+      where s.source_relationship_id = %(relationship_id)s::uuid
+        and s.team_id = %(team_id)s::uuid -- tenant
+        and s.space_epoch = %(space_epoch)s::bigint -- tenant
+      union all
+      select t.reference_id from commonlore.relationship_cross_reference t
+      where t.target_relationship_id = %(relationship_id)s::uuid
+        and t.team_id = %(team_id)s::uuid -- tenant
+        and t.space_epoch = %(space_epoch)s::bigint -- tenant
+  )
+  and (x.known_from, x.reference_id) > (%(after_time)s::timestamptz, %(after_id)s::uuid)
   and x.team_id = %(team_id)s::uuid -- tenant
   and x.space_epoch = %(space_epoch)s::bigint -- tenant
-order by r.known_from, r.relationship_id
+order by x.known_from, x.reference_id
+limit %(page)s::int;
+
+-- name: identity_corrections
+-- Merges, splits, reversals and new names of the entities at both ends, with what each did to this relationship.
+select c.correction_id as id, c.known_from, c.action, c.from_entity_id, c.to_entity_id, c.reverses_id, c.reason, c.actor_profile_id,
+       i.effect, i.relationship_id, i.target_id
+from commonlore.relationship r
+join commonlore.entity_correction c
+  on c.from_entity_id in (r.subject_entity_id, r.object_entity_id) or c.to_entity_id in (r.subject_entity_id, r.object_entity_id)
+left join commonlore.entity_correction_item i
+  on i.team_id = c.team_id and i.space_epoch = c.space_epoch and i.correction_id = c.correction_id
+     and r.relationship_id in (i.relationship_id, i.target_id)
+where r.relationship_id = %(relationship_id)s::uuid
+  and (c.known_from, c.correction_id) > (%(after_time)s::timestamptz, %(after_id)s::uuid)
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+  and c.team_id = %(team_id)s::uuid -- tenant
+  and c.space_epoch = %(space_epoch)s::bigint -- tenant
+order by c.known_from, c.correction_id
 limit %(page)s::int;
 
 -- name: evidence

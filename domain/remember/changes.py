@@ -105,6 +105,28 @@ class SupportRow(Struct, frozen=True, kw_only=True):
     span_end: int
     quote: str
     authority: str
+    copied_from: UUID | None = None
+
+
+class DecisionRow(Struct, frozen=True, kw_only=True):
+    """A later decision on a support that is there already."""
+
+    event_id: UUID
+    support_id: UUID
+    decision: str
+    reason: str
+
+
+class ReferenceRow(Struct, frozen=True, kw_only=True):
+    """What one relationship says of another, at the versions that both have when it is said."""
+
+    reference_id: UUID
+    source_relationship_id: UUID
+    source_version: int
+    target_relationship_id: UUID
+    target_version: int
+    kind: str
+    verification_event_id: UUID | None
 
 
 class TransitionRow(Struct, frozen=True, kw_only=True):
@@ -138,5 +160,7 @@ class Changes(Struct, kw_only=True):
     observations: list[ObservationRow] = field(default_factory=list)
     verifications: list[VerificationRow] = field(default_factory=list)
     supports: list[SupportRow] = field(default_factory=list)
+    decisions: list[DecisionRow] = field(default_factory=list)
     transitions: list[TransitionRow] = field(default_factory=list)
+    references: list[ReferenceRow] = field(default_factory=list)
     documents: list[DocumentRow] = field(default_factory=list)

@@ -19,6 +19,7 @@ from commonlore.domain.remember.changes import (
     Changes,
     DocumentRow,
     ObservationRow,
+    ReferenceRow,
     RelationshipChange,
     RelationshipRow,
     SupportRow,
@@ -146,6 +147,8 @@ class _Decision:
         verification_id = self._verify(observation_id, verdict, rationale)
         gained = self._support(relationship, groundings, observation_id, verification_id) if verdict == "entailed" else False
         self._transition(resolved, relationship, verdict, gained, verification_id)
+        if verdict == "entailed" and relationship.status == "active":
+            self._correct(resolved, relationship, verification_id)
         return resolved, relationship, verdict, rationale
 
     def _citations(self, resolved: ResolvedProposal) -> list[tuple[Cited, Span | None]]:
@@ -269,6 +272,28 @@ class _Decision:
                 sibling.status, sibling.known_to = "superseded", self.now
                 sibling.version += 1
                 self._transition_row(sibling, "active", "replaced", verification_id)
+
+    def _correct(self, resolved: ResolvedProposal, item: Relationship, verification_id: UUID) -> None:
+        """What the proposal means to correct gives way to it. One that another proposal ended first, or that says the same, is left alone."""
+        wanted = resolved.prepared.proposal.correction_target
+        target = next((known for known in self.relationships.values() if wanted and known.relationship_id == wanted.relationship_id), None)
+        if target is None or target is item:
+            return
+        if target.status == "active":
+            target.status, target.known_to = "superseded", self.now
+            target.version += 1
+            self._transition_row(target, "active", "corrected", verification_id)
+        self.changes.references.append(
+            ReferenceRow(
+                reference_id=self.new_id(),
+                source_relationship_id=item.relationship_id,
+                source_version=item.version,
+                target_relationship_id=target.relationship_id,
+                target_version=target.version,
+                kind="corrects",
+                verification_event_id=verification_id,
+            )
+        )
 
     def _transition_row(self, item: Relationship, before: str | None, reason: str, verification_id: UUID) -> None:
         self.changes.transitions.append(

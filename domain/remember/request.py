@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
-from commonlore.domain.errors import Unsupported, invalid
+from commonlore.domain.errors import invalid
 
 EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
 ValueType = Literal["string", "number", "boolean", "date", "date_time"]
@@ -143,8 +143,6 @@ class RelationshipProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fie
         start, end = read_instant(f"{pointer}/valid_from", self.valid_from), read_instant(f"{pointer}/valid_to", self.valid_to)
         if start is not None and end is not None and end < start:
             raise invalid(f"{pointer}/valid_to", "expected a time not before valid_from")
-        if self.correction_target is not None:
-            raise Unsupported("not_supported", f"{pointer}/correction_target is not available in this version")
 
 
 class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

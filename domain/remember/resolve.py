@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from uuid import UUID
 
 from commonlore.domain.ids import NewId
@@ -68,13 +69,26 @@ class ResolvedProposal:
     refusal: Refusal | None = None
 
 
-def resolve_proposals(proposals: Sequence[PreparedRelationship], state: NameState, changes: Changes, *, new_id: NewId) -> list[ResolvedProposal]:
+def resolve_proposals(
+    proposals: Sequence[PreparedRelationship],
+    state: NameState,
+    changes: Changes,
+    *,
+    new_id: NewId,
+    refused: Mapping[str, Refusal] = MappingProxyType({}),
+) -> list[ResolvedProposal]:
     """Resolve in the order given; a name created by one proposal is reused by the next.
 
-    New entities, values and predicates are added to `changes` and to `state`.
+    New entities, values and predicates are added to `changes` and to `state`. A proposal that is refused already, by its ref,
+    makes none.
     """
     resolver = _Resolver(state, changes, new_id)
-    return [resolver.resolve(proposal) for proposal in proposals]
+    return [
+        ResolvedProposal(proposal, None, None, None, None, refused[proposal.proposal.ref])
+        if proposal.proposal.ref in refused
+        else resolver.resolve(proposal)
+        for proposal in proposals
+    ]
 
 
 @dataclass(slots=True)

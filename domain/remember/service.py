@@ -33,6 +33,7 @@ from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult, SplitResult
+from commonlore.domain.remember.targets import refuse_targets, targeted_ids
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.superseding import Withdrawals, Withdrawer, withdraw
@@ -119,6 +120,10 @@ class LedgerWriter(Withdrawer, CaseWriter, Protocol):
     async def read_cited(self, evidence_ids: Sequence[UUID]) -> dict[UUID, Cited]: ...
 
     async def read_relationships(self, statements: Sequence[Statement]) -> list[Relationship]: ...
+
+    async def read_targets(self, relationship_ids: Sequence[UUID]) -> list[Relationship]:
+        """The author's own canonical relationships of the ids, as they stand; others are as absent as what never was."""
+        ...
 
     async def write(self, submission: Submission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
         """Write the rows in their order; returns whether a document still waits for its vector."""
@@ -215,9 +220,13 @@ async def _relate(
     known = list(dict.fromkeys(key for item in prepared.relationships for key in item.proposal.known_evidence_ids))
     known_cited = await writer.read_cited(known) if known else {}
     changes = Changes()
-    resolved = resolve_proposals(prepared.relationships, names, changes, new_id=new_id)
+    targets = {item.relationship_id: item for item in await writer.read_targets(targeted_ids(prepared.relationships))}
+    refused = refuse_targets(prepared.relationships, targets)
+    resolved = resolve_proposals(prepared.relationships, names, changes, new_id=new_id, refused=refused)
     require_scope(resolved, cases)
     existing = await writer.read_relationships([item.statement for item in resolved if item.statement is not None])
+    known_ids = {item.relationship_id for item in existing}
+    existing += [item for item in targets.values() if item.relationship_id not in known_ids]
     results = decide(
         resolved,
         existing=existing,

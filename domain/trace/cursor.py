@@ -20,6 +20,8 @@ SECTIONS = (
     "evidence_lifecycle_events",
     "cross_profile_references",
     "supersession_lineage",
+    "cross_references",
+    "identity_corrections",
 )
 
 

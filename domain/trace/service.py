@@ -68,7 +68,6 @@ async def trace(request: TraceRequest, *, snapshot: TraceSnapshot) -> dict[str, 
         **{name: [_renamed(name, row) for row in found] for name, found in page.items()},
         "evidence": [_evidence(row, with_content=request.include_evidence_content) for row in evidence],
         "conflicts": [],
-        "identity_corrections": [],
         "search_documents": await snapshot.read_documents(request.relationship_id) if cursor is None else [],
         "semantic_nodes": [_node(node) for node in walk.visited.values()],
         "semantic_edges": [_edge(edge) for edge in walk.edges],
@@ -120,6 +119,8 @@ _ID_NAMES = {
     "evidence_supports": "support_id",
     "cross_profile_references": "relationship_id",
     "supersession_lineage": "relationship_id",
+    "cross_references": "reference_id",
+    "identity_corrections": "correction_id",
 }
 
 
@@ -162,6 +163,8 @@ def _relationship(row: Row, space: Space) -> Row:
         "source_group_count": row["source_group_count"],
         "created_at": row["known_from"],
         "superseded_at": row["known_to"],
+        "corrected_by": row["corrected_by"],
+        "identity_alias_of": row["identity_alias_of"],
         "space_kind": space.public_kind,
         **({"space": space.name} if space.name else {}),
     }

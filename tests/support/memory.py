@@ -26,6 +26,7 @@ from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.session import make_pool, team_transaction
+from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.policy import RankingPolicy
@@ -174,6 +175,12 @@ class Memory:
         administration = TeamAdministration(self.adapters, lambda _: None)
         decide = administration.quarantine_evidence if held else administration.release_evidence
         return [item["disposition"] for item in (await decide(holder.key, decoded, correlation_id="test"))["evidence"]]
+
+    async def correct(self, holder: Holder, relationship_id: str, *, version: int | None = 1, **request: Any) -> dict[str, Any]:
+        """`patch=` for a submission, or the fields of a confirmation with `version=None`."""
+        fields = {"relationship_id": relationship_id, **({} if version is None else {"expected_version": version}), **request}
+        decoded = msgspec.convert(fields, CorrectRequest)
+        return await self.operations.correct_relationship(holder.key, decoded, correlation_id="test")
 
     async def remember_all(self, holder: Holder, texts: Sequence[str], **fields: Any) -> list[str]:
         """Texts without relationships, twenty a call; their evidence ids in order."""

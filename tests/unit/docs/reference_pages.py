@@ -53,8 +53,8 @@ _REQUEST_RULES = """
 - A span lies inside its text and is at most 999 code points long; `quote`, if given, is exactly that text.
 - `valid_to` is not before `valid_from`; a `ref` occurs once in a request.
 - A `value` of type `number` is a JSON number, of type `boolean` a JSON boolean, of any other type a JSON string.
-- `correction_target` answers `not_supported` in this version.
-- `conflict_context` names an open case of the target space at exactly its version, else the whole request is `stale_input`.
+- A correction is submitted with `expected_version` and `patch` and confirmed with `submission_id`, `confirmation_token` and `selection`; a patched end has
+  either an `entity_id` or a `name`, a patch at most one of `object_entity` and `object_value`. Without a default, a field of a patch that is left out stays.
 - `known_evidence_ids` and `known_relationship_ids` of a recall are ignored where they are unknown or foreign; an unknown `expand_from_entity_ids` touches no
   relationship.
 - `community_limit` and `community_relationship_limit` are checked; the lane is empty in this version.
@@ -131,6 +131,8 @@ def _link(kind: inspect.StructType) -> str:
 def _default(field: inspect.Field) -> str:
     if field.required:
         return ""
+    if field.default is inspect.NODEFAULT and field.default_factory is inspect.NODEFAULT:
+        return "left as it is"
     value = field.default if field.default is not inspect.NODEFAULT else field.default_factory()
     return f"`{json.dumps(value)}`"
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonlore.domain.errors import Incorrect, Unsupported
+from commonlore.domain.errors import Incorrect
 from commonlore.domain.remember.prepare import Prepared, prepare, search_prefix
 from commonlore.domain.remember.request import RememberRequest
 from tests.support.memory import a_relationship
@@ -115,19 +115,6 @@ def test_a_ref_names_one_proposal() -> None:
         made(relationships=[a_relationship("A", "b", "C"), a_relationship("D", "e", "F")])
 
     assert "/relationships/1/ref" == caught.value.problems[0].pointer
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"correction_target": {"relationship_id": "00000000-0000-0000-0000-000000000001", "expected_version": 1}},
-    ],
-)
-def test_what_a_later_version_takes_is_stated(change: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported) as caught:
-        made(relationships=[{**a_relationship("Mark", "works_on", "Atlas"), **change}])
-
-    assert "not_supported" == caught.value.code
 
 
 @pytest.mark.parametrize("texts", [[["7", "7"]], [["7"], ["8", "7"]]])
