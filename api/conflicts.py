@@ -11,17 +11,16 @@ import msgspec
 
 from commonlore.db.assemble import Adapters
 from commonlore.db.conflict_decisions import Call, contest_evidence, resolve_conflict
-from commonlore.db.conflict_views import PRESENT, find_case, page_of_cases
+from commonlore.db.conflict_views import find_case, page_of_cases
 from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.conflict.listing import Cursor, decode_cursor
 from commonlore.domain.conflict.request import ContestEvidenceRequest, DescribeConflictRequest, ListConflictsRequest, ResolveConflictRequest
 from commonlore.domain.conflict.resolution import absent
-from commonlore.domain.conflict.view import CaseRow, ConflictItem, show
-from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.conflict.view import history, show_whole
+from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import PresentedKey
 
 _BEFORE_ALL = UUID(int=0)
-_MOST_EVENTS = 500
 
 
 async def decide(
@@ -63,7 +62,7 @@ async def list_conflicts(actor: Actor, transaction: TeamTransaction, request: Li
     page = rows[: request.limit]
     more = len(rows) > request.limit
     return {
-        "conflicts": [msgspec.to_builtins(_whole(row, space)) for space, row in page],
+        "conflicts": [msgspec.to_builtins(show_whole(row, space)) for space, row in page],
         "next_cursor": Cursor(actor.team_id, request.status, page[-1][1].conflict_id).encode() if more else None,
     }
 
@@ -77,15 +76,4 @@ async def describe_conflict(actor: Actor, transaction: TeamTransaction, request:
     if found is None:
         absent()
     space, row = found
-    return {"conflict": msgspec.to_builtins(_whole(row, space)), **history(row)}
-
-
-def history(row: CaseRow) -> dict[str, Any]:
-    """What happened to a case, in order; joining and leaving supports are told by its versions alone."""
-    return {"events": msgspec.to_builtins(row.events[:_MOST_EVENTS]), "events_truncated": len(row.events) > _MOST_EVENTS}
-
-
-def _whole(row: CaseRow, space: Space) -> ConflictItem:
-    item = show(row, PRESENT, space, everything=True)
-    assert item is not None
-    return item
+    return {"conflict": msgspec.to_builtins(show_whole(row, space)), **msgspec.to_builtins(history(row))}

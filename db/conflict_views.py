@@ -13,7 +13,7 @@ from commonlore.domain.tenancy.actor import Space
 from commonlore.domain.time import TemporalView
 
 _SQL = statements("conflict_view")
-PRESENT = TemporalView()
+_PRESENT = TemporalView()
 
 
 async def touched_cases(
@@ -28,7 +28,7 @@ async def touched_cases(
 async def cases_of_relationship(transaction: TeamTransaction, space: Space, relationship_id: UUID, *, most: int) -> list[CaseRow]:
     """Every case that a relationship ever was part of, as it stands now."""
     found = await _ids(transaction, [space], "of_relationship", {"relationship_id": relationship_id, "most": most})
-    return [row for _, row in await read_cases(transaction, PRESENT, found)]
+    return [row for _, row in await read_cases(transaction, _PRESENT, found)]
 
 
 async def page_of_cases(
@@ -40,13 +40,13 @@ async def page_of_cases(
     wanted: dict[Space, list[UUID]] = {}
     for key, _, space in first:
         wanted.setdefault(space, []).append(key)
-    return sorted(await read_cases(transaction, PRESENT, wanted), key=lambda item: item[1].conflict_id)
+    return sorted(await read_cases(transaction, _PRESENT, wanted), key=lambda item: item[1].conflict_id)
 
 
 async def find_case(transaction: TeamTransaction, spaces: Sequence[Space], conflict_id: UUID) -> tuple[Space, CaseRow] | None:
     """The case in the first of the spaces that has it; that space stays open."""
     for space in spaces:
-        if rows := await read_cases(transaction, PRESENT, {space: [conflict_id]}):
+        if rows := await read_cases(transaction, _PRESENT, {space: [conflict_id]}):
             return rows[0]
     return None
 

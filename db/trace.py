@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from commonlore.db.conflict_views import cases_of_relationship
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.sql import statements
+from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
@@ -68,6 +70,9 @@ class PostgresTraceSnapshot:
 
     async def read_documents(self, relationship_id: UUID) -> list[dict[str, Any]]:
         return await (await self._transaction.execute(_SQL["search_documents"], relationship_id=relationship_id)).fetchall()
+
+    async def read_conflicts(self, space: Space, relationship_id: UUID, *, most: int) -> list[CaseRow]:
+        return await cases_of_relationship(self._transaction, space, relationship_id, most=most)
 
     async def read_neighbours(
         self, entity_ids: Sequence[UUID], *, seen: Sequence[UUID], predicate_keys: Sequence[str], depth: int, limit: int

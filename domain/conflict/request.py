@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
+from commonlore.domain.remember.request import CONTENT_LIMIT_BYTES
 
 Status = Literal["open", "overdue", "resolved", "dismissed"]
 Key = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -44,8 +45,8 @@ class QuoteProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """An exact place in one stored text, in code points, half-open; `quote`, if given, must be that slice."""
 
     evidence_id: UUID
-    start: Annotated[int, Meta(ge=0)]
-    end: Annotated[int, Meta(ge=1)]
+    start: Annotated[int, Meta(ge=0, le=CONTENT_LIMIT_BYTES)]
+    end: Annotated[int, Meta(ge=1, le=CONTENT_LIMIT_BYTES)]
     quote: Annotated[str, Meta(min_length=1, max_length=4000)] | None = None
 
     @property

@@ -23,6 +23,7 @@ from commonlore.domain.time import TemporalView
 Kind = Literal["cross_profile_current_state", "evidence_conflict"]
 Disposition = Literal["candidate", "preferred", "suppressed_current"]
 MOST_SHOWN = 20
+MOST_EVENTS = 500
 _CLOSING = ("resolved", "dismissed")
 
 
@@ -205,6 +206,18 @@ def show(row: CaseRow, view: TemporalView, space: Space, *, results: Collection[
         space_kind=space.public_kind,
         space=space.name if space.name is not None else UNSET,
     )
+
+
+def show_whole(row: CaseRow, space: Space) -> ConflictItem:
+    """The case as it stands now, whatever its state."""
+    item = show(row, TemporalView(), space, everything=True)
+    assert item is not None
+    return item
+
+
+def history(row: CaseRow) -> dict[str, Any]:
+    """What happened to a case, in order; supports that joined or left are told by its version alone."""
+    return {"events": row.events[:MOST_EVENTS], "events_truncated": len(row.events) > MOST_EVENTS}
 
 
 def _quote(item: Quote, state: State) -> QuotePosition:

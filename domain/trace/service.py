@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
+from msgspec import UNSET, structs
+
+from commonlore.domain.conflict.view import CaseRow, history, show_whole
 from commonlore.domain.errors import NotVisible
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.trace.cursor import SECTIONS, Place, TraceCursor, decode_cursor
@@ -13,6 +16,7 @@ from commonlore.domain.trace.graph import Edge, Node, Walk, relevant
 from commonlore.domain.trace.request import TraceRequest
 
 Row = dict[str, Any]
+_MOST_CONFLICTS = 20
 # Sections that the request can switch off.
 _OPTIONAL = {"verification_events": "include_verification", "transitions": "include_transitions"}
 
@@ -33,6 +37,10 @@ class TraceSnapshot(Protocol):
     async def read_evidence(self, evidence_ids: Sequence[UUID]) -> list[Row]: ...
 
     async def read_documents(self, relationship_id: UUID) -> list[Row]: ...
+
+    async def read_conflicts(self, space: Space, relationship_id: UUID, *, most: int) -> list[CaseRow]:
+        """Up to `most` cases that the relationship ever was part of, in the order in which they were opened."""
+        ...
 
     async def read_neighbours(
         self, entity_ids: Sequence[UUID], *, seen: Sequence[UUID], predicate_keys: Sequence[str], depth: int, limit: int
@@ -62,18 +70,19 @@ async def trace(request: TraceRequest, *, snapshot: TraceSnapshot) -> dict[str, 
     places = {name: _place(found[request.page_size - 1]) for name, found in rows.items() if len(found) > request.page_size}
     page = {name: rows.get(name, [])[: request.page_size] for name in SECTIONS}
     evidence = await snapshot.read_evidence(list(dict.fromkeys(row["evidence_id"] for row in page["evidence_supports"])))
+    cases = await snapshot.read_conflicts(space, request.relationship_id, most=_MOST_CONFLICTS + 1) if cursor is None else []
     walk = await _walk(request, relationship, snapshot) if cursor is None else Walk(0, stopped_reason="not_requested")
     return {
         "relationship": _relationship(relationship, space),
         **{name: [_renamed(name, row) for row in found] for name, found in page.items()},
         "evidence": [_evidence(row, with_content=request.include_evidence_content) for row in evidence],
-        "conflicts": [],
+        "conflicts": [_conflict(case, space) for case in cases[:_MOST_CONFLICTS]],
         "search_documents": await snapshot.read_documents(request.relationship_id) if cursor is None else [],
         "semantic_nodes": [_node(node) for node in walk.visited.values()],
         "semantic_edges": [_edge(edge) for edge in walk.edges],
         "visited_entity_ids": [key for key, node in walk.visited.items() if node.kind != "value"],
         "stopped_reason": walk.stopped_reason,
-        "truncated": bool(places) or walk.stopped_reason == "max_edges",
+        "truncated": bool(places) or walk.stopped_reason == "max_edges" or len(cases) > _MOST_CONFLICTS,
         "next_cursor": TraceCursor(request.relationship_id, places).encode() if places else None,
     }
 
@@ -183,6 +192,11 @@ def _evidence(row: Row, *, with_content: bool) -> Row:
         "exclusions": row["exclusions"] or [],
         "provenance": {name: row[name] for name in provenance if row[name] not in (None, [])},
     }
+
+
+def _conflict(case: CaseRow, space: Space) -> Row:
+    shown = structs.asdict(show_whole(case, space))
+    return {**{name: part for name, part in shown.items() if part is not UNSET}, **history(case)}
 
 
 def _node(node: Node) -> Row:

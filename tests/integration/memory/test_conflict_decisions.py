@@ -3,99 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from commonlore.api.administration import TeamAdministration
-from commonlore.domain.conflict.request import ContestEvidenceRequest, DescribeConflictRequest, ListConflictsRequest, ResolveConflictRequest
 from commonlore.domain.errors import CommonloreError, Conflict, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
-from tests.support.memory import Holder, Memory, contexts
-
-KINDS = ("project", "product")
-QUERY = "Which primary database has Orion?"
-
-
-async def state(memory: Memory, holder: Holder, database: str, text: str | None = None, **fields: Any) -> str:
-    """`holder` says which database Orion has; the relationship's id."""
-    return await memory.relate(
-        holder, text or f"The primary database of Orion is {database}.", "Orion", "primary_database", database, kinds=KINDS, **fields
-    )
-
-
-async def decide(memory: Memory, holder: Holder, **request: Any) -> dict[str, Any]:
-    decoded = msgspec.convert({"reason": "asked the team", **request}, ResolveConflictRequest)
-    return await memory.operations.resolve_conflict(holder.key, decoded, correlation_id="test")
-
-
-def administration(memory: Memory) -> TeamAdministration:
-    return TeamAdministration(memory.adapters, memory.operations.note)
-
-
-async def show_case(memory: Memory, holder: Holder, conflict_id: str) -> dict[str, Any]:
-    decoded = msgspec.convert({"conflict_id": conflict_id}, DescribeConflictRequest)
-    return dict(await administration(memory).describe_conflict(holder.key, decoded, correlation_id="test"))
-
-
-async def list_cases(memory: Memory, holder: Holder, **request: Any) -> dict[str, Any]:
-    decoded = msgspec.convert(request, ListConflictsRequest)
-    return dict(await administration(memory).list_conflicts(holder.key, decoded, correlation_id="test"))
-
-
-@dataclass
-class Contested:
-    """Ann says PostgreSQL and Ben says MySQL; Ada administers."""
-
-    ann: Holder
-    ben: Holder
-    ada: Holder
-    relationships: dict[str, str]
-    conflict_id: str
-    positions: dict[str, str]
-    opened: datetime
-
-    def request(self, preferred: str = "PostgreSQL", **fields: Any) -> dict[str, Any]:
-        return {
-            "conflict_id": self.conflict_id,
-            "expected_version": 1,
-            "action": "resolve",
-            "preferred_position_id": self.positions[preferred],
-            **fields,
-        }
-
-
-async def contest(memory: Memory, **fields: Any) -> Contested:
-    ann, ben = await memory.key(member="Ann"), await memory.key(member="Ben")
-    ada = await memory.key(member="Ada", scopes=("read", "write", "admin"))
-    relationships = {"PostgreSQL": await state(memory, ann, "PostgreSQL", **fields), "MySQL": await state(memory, ben, "MySQL", **fields)}
-    [(conflict_id,)] = memory.sql("select conflict_id::text from commonlore.conflict_case")
-    shown = (await show_case(memory, ada, conflict_id))["conflict"]
-    positions = {item["object"]["name"]: item["position_id"] for item in shown["positions"]}
-    return Contested(ann, ben, ada, relationships, conflict_id, positions, memory.clock.now)
-
-
-def rows(memory: Memory) -> list[tuple[Any, ...]]:
-    """Everything that a decision may touch."""
-    counts = [
-        memory.sql(f"select count(*) from commonlore.{table}")[0]
-        for table in ("conflict_event", "submission", "relationship_transition_event", "evidence_exclusion")
-    ]
-    return [
-        *memory.sql("select status, version from commonlore.conflict_case order by 1, 2"),
-        *memory.sql("select status, version from commonlore.relationship order by 1, 2"),
-        *counts,
-    ]
-
-
-async def views(memory: Memory, holder: Holder, **view: Any) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The databases that a view's texts name, and the cases with their dispositions."""
-    answer = await memory.recall(holder, QUERY, **view)
-    named = [name for text in contexts(answer) for name in ("PostgreSQL", "MySQL", "Oracle") if name in text]
-    return sorted(named), [(case["status"], [position["disposition"] for position in case["positions"]]) for case in answer["conflicts"]]
+from commonlore.domain.withdraw.retract import RetractRequest
+from tests.support.conflicts import KINDS, contest, decide, list_cases, rows, show_case, state, views
+from tests.support.memory import Memory
 
 
 async def test_a_resolved_case_keeps_the_preferred_and_hides_the_rest(memory: Memory) -> None:
@@ -245,21 +162,6 @@ async def test_only_an_administrator_decides(memory: Memory) -> None:
         await show_case(memory, eve, team.conflict_id)
 
 
-async def test_a_case_of_a_private_space_is_its_holders(memory: Memory) -> None:
-    """An administrator decides in the spaces that the key reads, and sees no other."""
-
-    text = "Orion was launched in 2025. Orion was launched in 2026."
-    ann = await memory.key(scopes=("read", "write", "admin"))
-    ada = await memory.key(scopes=("read", "write", "admin"))
-    stored = await memory.remember(ann, content=text, target_space="private")
-    evidence_id = stored["evidence"][0]["evidence_id"]
-    made = await contest_texts(memory, ann, [(evidence_id, 0, 27), (evidence_id, 28, 55)], target_space="private")
-    with pytest.raises(NotVisible):
-        await decide(memory, ada, conflict_id=made["conflict_id"], expected_version=1, action="dismiss")
-
-    assert ([], 1) == ((await list_cases(memory, ada))["conflicts"], len((await list_cases(memory, ann))["conflicts"]))
-
-
 async def test_the_same_decision_again_is_the_same_answer(memory: Memory) -> None:
     """By its key; another decision with that key is refused."""
 
@@ -330,98 +232,59 @@ async def test_a_case_tells_its_history(memory: Memory) -> None:
     )
 
 
-# -- conflicts between texts
+async def test_a_trace_keeps_every_case(memory: Memory) -> None:
+    """Also a dismissed one, with its history; a relationship that never was part of one has none."""
 
+    team = await contest(memory)
+    await decide(memory, team.ada, conflict_id=team.conflict_id, expected_version=1, action="dismiss")
+    other = await memory.relate(team.ann, "Orion uses Redis.", "Orion", "uses", "Redis", kinds=KINDS)
+    [case] = (await memory.trace(team.ann, team.relationships["MySQL"]))["conflicts"]
 
-async def contest_texts(memory: Memory, holder: Holder, places: list[tuple[str, int, int]], **fields: Any) -> dict[str, Any]:
-    request = {
-        "case_key": "orion-launch",
-        "question": "When was Orion launched?",
-        "positions": [{"evidence_id": key, "start": start, "end": end} for key, start, end in places],
-        "reason": "two years",
-        **fields,
-    }
-    return await memory.operations.contest_evidence(holder.key, msgspec.convert(request, ContestEvidenceRequest), correlation_id="test")
-
-
-async def launched(memory: Memory, holder: Holder, year: int) -> str:
-    answer = await memory.remember(holder, content=f"Orion was launched in {year}.")
-    return str(answer["evidence"][0]["evidence_id"])
-
-
-async def test_quotes_that_contradict_each_other_are_shown_until_decided(memory: Memory) -> None:
-    """A recall of either text shows the case with both quotes; a decision is told and hides no text."""
-
-    ann, ben = await memory.key(), await memory.key()
-    ada = await memory.key(scopes=("read", "write", "admin"))
-    places = [(await launched(memory, ann, 2025), 0, 26), (await launched(memory, ben, 2026), 0, 26)]
-    made = await contest_texts(memory, ann, places)
-    [case] = (await memory.recall(ben, "When was Orion launched?"))["conflicts"]
-    await decide(
-        memory, ada, conflict_id=made["conflict_id"], expected_version=1, action="resolve", preferred_position_id=case["positions"][1]["position_id"]
-    )
-    answer = await memory.recall(ben, "When was Orion launched?")
-
-    assert ("evidence_conflict", "open", [("Orion was launched in 2025", True), ("Orion was launched in 2026", False)]) == (
-        case["kind"],
+    assert ("dismissed", team.conflict_id, ["opened", "position_added", "position_added", "dismissed"]) == (
         case["status"],
-        [(position["quote"], position["submitted"]) for position in case["positions"]],
+        case["conflict_id"],
+        [event["action"] for event in case["events"]],
     )
-    assert (["suppressed_current", "preferred"], 2) == (
-        [position["disposition"] for position in answer["conflicts"][0]["positions"]],
-        len(answer["results"]),
+    assert [] == (await memory.trace(team.ann, other))["conflicts"]
+
+
+async def test_evidence_that_is_retracted_takes_its_side_along(memory: Memory) -> None:
+    """The case ends by the write that took it, and a view of the time before still has it."""
+
+    team = await contest(memory)
+    opened = memory.clock.now.isoformat()
+    memory.clock.advance(hours=1)
+    [(evidence_id,)] = memory.sql("select evidence_id::text from commonlore.evidence where content like '%%MySQL%%'")
+    request = msgspec.convert({"evidence_ids": [evidence_id], "reason": "said in error"}, RetractRequest)
+    await memory.operations.retract_evidence(team.ben.key, request, correlation_id="test")
+
+    assert [("dismissed", "write")] == memory.sql("select status, closed_by from commonlore.conflict_case")
+    assert (["PostgreSQL"], []) == await views(memory, team.ann)
+    assert [("open", ["candidate", "candidate"])] == (await views(memory, team.ann, known_at=opened))[1]
+
+
+async def test_a_side_beyond_the_positions_is_not_decided(memory: Memory) -> None:
+    """The case says that it was cut; the side that it had no place for stands, and asks anew against the preferred one."""
+
+    holders = [await memory.key() for _ in range(11)]
+    ada = await memory.key(scopes=("read", "admin"))
+    for number, holder in enumerate(holders):
+        await state(memory, holder, f"Database{number}")
+    [case] = (await list_cases(memory, ada))["conflicts"]
+    result = await decide(
+        memory,
+        ada,
+        conflict_id=case["conflict_id"],
+        expected_version=case["version"],
+        action="resolve",
+        preferred_position_id=case["positions"][0]["position_id"],
     )
+    [opened] = (await list_cases(memory, ada, status="open"))["conflicts"]
 
-
-async def test_the_same_quotes_again_are_recited(memory: Memory) -> None:
-    """As one more version; other quotes under the key, or a closed case, are refused."""
-
-    ann = await memory.key(scopes=("read", "write", "admin"))
-    places = [(await launched(memory, ann, 2025), 0, 26), (await launched(memory, ann, 2026), 0, 26)]
-    first, second = await contest_texts(memory, ann, places), await contest_texts(memory, ann, places)
-    with pytest.raises(Conflict) as other:
-        await contest_texts(memory, ann, [places[0], (await launched(memory, ann, 2027), 0, 26)])
-    await decide(memory, ann, conflict_id=first["conflict_id"], expected_version=2, action="dismiss")
-    with pytest.raises(Conflict) as closed:
-        await contest_texts(memory, ann, places)
-
-    assert (("opened", 1), ("recited", 2), ("name_taken", "name_taken")) == (
-        (first["disposition"], first["version"]),
-        (second["disposition"], second["version"]),
-        (other.value.code, closed.value.code),
+    assert (10, True, 9, [opened["conflict_id"]]) == (
+        len(case["positions"]),
+        case["positions_truncated"],
+        len(result["superseded_relationships"]),
+        result["opened_conflict_ids"],
     )
-
-
-async def test_new_evidence_is_brought_to_a_case_of_texts(memory: Memory) -> None:
-    """With the version that was seen; the case notes the text."""
-
-    ann = await memory.key()
-    places = [(await launched(memory, ann, 2025), 0, 26), (await launched(memory, ann, 2026), 0, 26)]
-    made = await contest_texts(memory, ann, places)
-    await memory.relate(
-        ann, "Orion flew past Saturn.", "Orion", "flew_past", "Saturn", conflict_context={"conflict_id": made["conflict_id"], "expected_version": 1}
-    )
-
-    assert [("opened", 1), ("recited", 2)] == memory.sql("select action, version from commonlore.conflict_event order by ordinal")
-
-
-@pytest.mark.parametrize("change", ["absent", "foreign", "beyond", "quote"])
-async def test_a_quote_that_is_not_there_opens_nothing(memory: Memory, change: str) -> None:
-    """Absent and foreign texts are told in the same words."""
-
-    ann, eve = await memory.key(), await memory.key("borealis")
-    own, other, foreign = await launched(memory, ann, 2025), await launched(memory, ann, 2026), await launched(memory, eve, 2027)
-    second: dict[str, Any] = {"evidence_id": other, "start": 0, "end": 26}
-    second |= {
-        "absent": {"evidence_id": str(new_id())},
-        "foreign": {"evidence_id": foreign},
-        "beyond": {"end": 40},
-        "quote": {"quote": "Orion"},
-    }[change]
-    with pytest.raises(Incorrect) as refused:
-        await contest_texts(memory, ann, [], positions=[{"evidence_id": own, "start": 0, "end": 26}, second])
-
-    assert ("/positions/1" + ("/quote" if change == "quote" else ""), [(0,)]) == (
-        refused.value.problems[0].pointer,
-        memory.sql("select count(*) from commonlore.conflict_case"),
-    )
+    assert ["Database0", "Database10"] == [position["object"]["name"] for position in opened["positions"]]
