@@ -59,7 +59,8 @@ async def assemble(conninfo: str, settings: Settings, *, name: str, make_embedde
     try:
         await pool.open()
         await require_safe_role(pool)
-        yield Adapters(pool=pool, embedder=embedder, policy=RankingPolicy(), timeout_ms=settings.request_timeout_ms)
+        policy = RankingPolicy(evidence_contract=settings.evidence_contract)
+        yield Adapters(pool=pool, embedder=embedder, policy=policy, timeout_ms=settings.request_timeout_ms)
     finally:
         await pool.close()
         if local is not None:

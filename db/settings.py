@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from commonlore.domain.errors import OperatorError
+from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
 
 PREFIX = "COMMONLORE_"
 # Read by the commands that are clients of a service; not settings of one.
@@ -43,6 +45,12 @@ def _url(text: str) -> str:
     return text
 
 
+def _contract(text: str) -> str:
+    if text not in EVIDENCE_CONTRACTS:
+        raise ValueError
+    return text
+
+
 def _hosts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -70,6 +78,11 @@ FIELDS: Mapping[str, Field] = {
     "body_limit_bytes": Field(_integer(1024, 64 * 1024 * 1024), "1024 to 67108864", "The largest request body, in bytes."),
     "embedding_threads": Field(_integer(1, 64), "1 to 64", "Threads that embed texts in one process."),
     "query_cache_entries": Field(_integer(0, 1_000_000), "0 to 1000000", "Query vectors kept in memory."),
+    "evidence_contract": Field(
+        _contract,
+        " or ".join(f"`{name}`" for name in EVIDENCE_CONTRACTS),
+        "How a recall orders evidence; `commonlore evaluate` compares them on texts of your own.",
+    ),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),
 }
 
@@ -92,6 +105,7 @@ class Settings:
     body_limit_bytes: int = 16 * 1024 * 1024
     embedding_threads: int = 2
     query_cache_entries: int = 10_000
+    evidence_contract: str = RankingPolicy().evidence_contract
     log_level: str = "info"
     origins: tuple[tuple[str, str], ...] = ()
 
