@@ -10,13 +10,13 @@ from uuid import UUID
 import click
 import msgspec
 
+from commonlore.api.cli.calling import post, service_options, show_refusal
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.cli.tenancy import in_team, team_option
 from commonlore.db.retraction import decide_quarantine, list_quarantined, open_spaces
 from commonlore.db.session import TeamTransaction
 from commonlore.db.withdrawal import set_quarantine_rule
-from commonlore.domain.errors import NotVisible, OperatorError, invalid
-from commonlore.domain.tenancy.key import parse
+from commonlore.domain.errors import NotVisible, invalid
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 _ids = click.argument("evidence_ids", metavar="EVIDENCE_ID...", nargs=-1, required=True, type=click.UUID)
@@ -27,43 +27,20 @@ _LISTED = 100
 @click.command("retract")
 @_ids
 @_reason_option
-@click.option("--url", envvar="COMMONLORE_URL", default="http://127.0.0.1:7411", show_default=True, help="Where the service answers.")
-@click.option("--key", envvar="COMMONLORE_KEY", help="A key of the member who stored the texts. Better given as COMMONLORE_KEY.")
+@service_options("of the member who stored the texts")
 @json_option
 @click.pass_obj
 def retract(output: Output, evidence_ids: tuple[UUID, ...], reason: str, url: str, key: str | None) -> int:
     """Take back texts that the key's member stored: all or none."""
-    status, answer = _post(url, key, {"evidence_ids": [str(item) for item in evidence_ids], "reason": reason})
+    status, answer = post(url, key, "retract_evidence", {"evidence_ids": [str(item) for item in evidence_ids], "reason": reason})
     if output.as_json:
         output.document(answer)
     elif status == 200:
         for item in answer["evidence"]:
             click.echo(f"{item['evidence_id']}: {item['disposition'].replace('_', ' ')}; {_changed(item['relationships_changed'])}")
     else:
-        click.echo(f"Error: {answer.get('message', 'the service did not answer as expected')}\n{answer.get('remediation', '')}", err=True)
+        show_refusal(answer)
     return 0 if status == 200 else 1
-
-
-def _post(url: str, key: str | None, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """The status and the answer of the service.
-
-    Raises:
-        OperatorError: `settings_invalid` for a wrong address or key, or where nothing answers.
-    """
-    import httpx
-
-    if key is None or parse(key) is None:
-        raise OperatorError("settings_invalid", "a key of this service is needed: set COMMONLORE_KEY (commonlore key create makes one)")
-    if not url.startswith(("http://", "https://")):
-        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
-    try:
-        # A key must reach the named service only, so neither a proxy of the environment nor a redirect is followed.
-        with httpx.Client(trust_env=False, follow_redirects=False, timeout=60) as client:
-            answer = client.post(f"{url.rstrip('/')}/v1/retract_evidence", json=body, headers={"authorization": f"Bearer {key}"})
-        found = msgspec.json.decode(answer.content)
-    except (httpx.HTTPError, msgspec.DecodeError) as error:
-        raise OperatorError("settings_invalid", "no Commonlore service answers at --url") from error
-    return answer.status_code, found if isinstance(found, dict) else {}
 
 
 @click.group()

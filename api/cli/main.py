@@ -39,6 +39,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
     "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
+    "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
     "verify-isolation": Lazy("commonlore.api.cli.isolation", "verify_isolation", "Prove that no team or space sees another."),
 }
 
