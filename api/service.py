@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from commonlore.api import conflicts
+from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
 from commonlore.db.correct import PostgresCorrections
 from commonlore.db.ledger import LedgerSession, PostgresLedger
@@ -26,6 +27,7 @@ from commonlore.domain.correct.service import correct
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
 from commonlore.domain.recall.plan import QueryVector
+from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.service import recall
 from commonlore.domain.remember.prepare import Prepared, prepare
@@ -105,15 +107,23 @@ class MemoryOperations:
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
         request.validate()
-        adapters = self.adapters
-        async with recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms) as snapshot:
+        adapters, measure = self.adapters, current()
+        record = measure.record
+        async with AsyncExitStack() as stack:
+            with record.step("authenticate"):
+                snapshot = await stack.enter_async_context(
+                    recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms)
+                )
             self.note(snapshot.actor)
             snapshot.actor.require("read")
-            embedding = asyncio.ensure_future(embed_query(adapters.embedder, request.query))
+            embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             try:
-                result = await recall(request, snapshot=snapshot, vector=embedding, policy=adapters.policy, recall_id=f"rec_{adapters.new_id()}")
+                result = await recall(
+                    request, snapshot=snapshot, vector=embedding, policy=adapters.policy, recall_id=f"rec_{adapters.new_id()}", record=record
+                )
             finally:
                 embedding.cancel()
+        measure.note_degradations((item.frontier, item.code) for item in result.degradations)
         answer: dict[str, object] = msgspec.to_builtins(result)
         return answer
 
@@ -183,6 +193,11 @@ class _NotedLedger:
         async with self.ledger.writing() as session:
             self.note(session.actor)
             yield session
+
+
+async def _embed(embedder: Embedder, query: str, record: Recorder) -> QueryVector:
+    with record.step("embed"):
+        return await embed_query(embedder, query)
 
 
 async def embed_query(embedder: Embedder, query: str) -> QueryVector:

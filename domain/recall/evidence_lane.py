@@ -6,7 +6,7 @@ always the beginning of the lane for a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -54,24 +54,23 @@ async def fill_evidence_lane(state: RecallState, fetched: dict[UUID, Fetched]) -
             state.degradations.add(Degradation("evidence", "evidence_bound_reached"))
             break
         depth = min(2 * depth, state.policy.depth_cap_rows)
-        fetched = await state.snapshot.fetch(state.plan, state.vector, depth=depth)
+        fetched = await state.fetch(depth, lane="evidence")
     if any(found.evidence is None for found in fetched.values()):
         state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     if any(found.evidence is not None and found.evidence.vector_failed for found in fetched.values()):
         state.degradations.add(Degradation("evidence", "evidence_vector_failed"))
     state.covered.update(path.semantic_group_key for kept in lane.kept for path in kept.paths)
-    return [_item(state, kept, rank) for rank, kept in enumerate(lane.kept, start=1)]
+    with state.record.step("assemble"):
+        return [_item(state, kept, rank) for rank, kept in enumerate(lane.kept, start=1)]
 
 
 async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -> None:
     """Go on with the candidates that were not considered yet. Equal texts of one space take one slot."""
-    contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
-    spaces = [plan.space for plan in state.plan.spaces]
-    branches = {space.space_id: fetched[space.space_id].evidence or EvidenceBranches() for space in spaces}
-    branches_in_order = [(space, branches[space.space_id]) for space in spaces]
-    ranked = interleave([[(space, key) for key in contract(found.lexical, found.vector, found.scale)] for space, found in branches_in_order])
-    order = [(space, key) for space, key in ranked if (space.space_id, key.int) not in lane.considered]
-    hits = {space.space_id: _hit_parts(branches[space.space_id]) for space in spaces}
+    with state.record.step("rank"):
+        ranked = rank_evidence(state, fetched)
+    with state.record.step("fuse_spaces"):
+        order = [(space, key) for space, key in interleave(ranked) if (space.space_id, key.int) not in lane.considered]
+        hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
     place, size = 0, state.request.limit - len(lane.kept)
     while len(lane.kept) < state.request.limit and place < len(order):
         batch = order[place : place + size]
@@ -80,20 +79,29 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     del lane.kept[state.request.limit :]
 
 
+def rank_evidence(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, UUID]]]:
+    """The candidates of each space, best first, in the order of the spaces."""
+    contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
+    found = [(plan.space, fetched[plan.space.space_id].evidence or EvidenceBranches()) for plan in state.plan.spaces]
+    return [[(space, key) for key in contract(branches.lexical, branches.vector, branches.scale)] for space, branches in found]
+
+
 async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]]) -> None:
     wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
     for space, key, parts in batch:
         wanted.setdefault(space, {})[key] = parts
         lane.considered.add((space.space_id, key.int))
-    rows = await state.snapshot.hydrate_evidence(state.intent, wanted)
-    for space, key, parts in batch:
-        row = rows.get(key)
-        if row is None or (space.space_id, row.content_sha256) in lane.texts:
-            continue
-        admission = admit(row, unclaimed=state.snapshot.actor.unclaimed_evidence)
-        if admission.reason is None:
-            lane.texts.add((space.space_id, row.content_sha256))
-            lane.kept.append(Kept(space, row, parts, admission.active_paths))
+    with state.record.step("hydrate"):
+        rows = await state.snapshot.hydrate_evidence(state.intent, wanted)
+    with state.record.step("admit"):
+        for space, key, parts in batch:
+            row = rows.get(key)
+            if row is None or (space.space_id, row.content_sha256) in lane.texts:
+                continue
+            admission = admit(row, unclaimed=state.snapshot.actor.unclaimed_evidence)
+            if admission.reason is None:
+                lane.texts.add((space.space_id, row.content_sha256))
+                lane.kept.append(Kept(space, row, parts, admission.active_paths))
 
 
 def _hit_parts(branches: EvidenceBranches) -> dict[int, tuple[int, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
@@ -19,7 +19,8 @@ async def fill_relationship_lane(state: RecallState, fetched: dict[UUID, Fetched
 
     Looks deeper as the evidence lane does; what the lane holds by then keeps its place.
     """
-    known = await state.snapshot.read_known(state.intent, [plan.space for plan in state.plan.spaces])
+    with state.record.step("cover"):
+        known = await state.snapshot.read_known(state.intent, [plan.space for plan in state.plan.spaces])
     state.covered |= known.groups
     lane: list[RelationshipItem] = []
     considered: set[str] = set()
@@ -32,19 +33,17 @@ async def fill_relationship_lane(state: RecallState, fetched: dict[UUID, Fetched
             state.degradations.add(Degradation("relationships", "relationship_bound_reached"))
             break
         depth = min(2 * depth, state.policy.depth_cap_rows)
-        fetched = await state.snapshot.fetch(state.plan, state.vector, depth=depth)
+        fetched = await state.fetch(depth, lane="relationships")
     if any(found.relationships.failed for found in fetched.values()):
         state.degradations.add(Degradation("relationships", "relationship_discovery_unavailable"))
     return lane
 
 
 async def _fill(state: RecallState, lane: list[RelationshipItem], considered: set[str], fetched: dict[UUID, Fetched]) -> None:
-    spaces = [plan.space for plan in state.plan.spaces]
-    branches = {space.space_id: fetched[space.space_id].relationships for space in spaces}
-    order = interleave(
-        [[(space, group) for group in rank_groups(branches[space.space_id].lexical, branches[space.space_id].vector)] for space in spaces]
-    )
-    novel = [(space, group) for space, group in order if group not in state.covered and group not in considered]
+    with state.record.step("group"):
+        order = list(interleave(rank_relationships(state, fetched)))
+    with state.record.step("subtract"):
+        novel = [(space, group) for space, group in order if group not in state.covered and group not in considered]
     place = 0
     while len(lane) < state.request.relationship_limit and place < len(novel):
         batch = novel[place : place + state.request.relationship_limit - len(lane)]
@@ -53,8 +52,15 @@ async def _fill(state: RecallState, lane: list[RelationshipItem], considered: se
         wanted: dict[Space, list[str]] = {}
         for space, group in batch:
             wanted.setdefault(space, []).append(group)
-        members = await state.snapshot.hydrate_groups(state.intent, wanted)
-        lane.extend(_item(space, members[group]) for space, group in batch if members.get(group))
+        with state.record.step("fall_back"):
+            members = await state.snapshot.hydrate_groups(state.intent, wanted)
+            lane.extend(_item(space, members[group]) for space, group in batch if members.get(group))
+
+
+def rank_relationships(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, str]]]:
+    """The semantic groups of each space, best first, in the order of the spaces."""
+    found = [(plan.space, fetched[plan.space.space_id].relationships) for plan in state.plan.spaces]
+    return [[(space, group) for group in rank_groups(branches.lexical, branches.vector)] for space, branches in found]
 
 
 def _item(space: Space, members: Sequence[RelationshipRow]) -> RelationshipItem:

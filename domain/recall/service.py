@@ -17,6 +17,7 @@ from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.conflict_lane import fill_conflict_lane
 from commonlore.domain.recall.evidence_lane import fill_evidence_lane
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
+from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.relationship_lane import fill_relationship_lane
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.result import RecallResult, render_degradations
@@ -26,38 +27,48 @@ from commonlore.domain.tenancy.actor import Space
 
 
 async def recall(
-    request: RecallRequest, *, snapshot: RecallSnapshot, vector: Awaitable[QueryVector], policy: RankingPolicy, recall_id: str
+    request: RecallRequest,
+    *,
+    snapshot: RecallSnapshot,
+    vector: Awaitable[QueryVector],
+    policy: RankingPolicy,
+    recall_id: str,
+    record: Recorder,
 ) -> RecallResult:
-    """Answer one request from one snapshot. `vector` must be cheap to await again.
+    """Answer one request from one snapshot. `vector` must be cheap to await again. `record` hears of every step.
 
     Raises:
         Forbidden: the key lacks the scope read.
         CommonloreError: the evidence of the team's shared space, or the rows behind a candidate, could not be read.
     """
     snapshot.actor.require("read")
-    intent = parse_intent(request)
-    statistics = await snapshot.read_statistics(intent)
-    plan = make_plan(intent, statistics, policy)
-    state = RecallState(snapshot, request, intent, policy, vector, plan)
+    with record.step("parse_intent"):
+        intent = parse_intent(request)
+    with record.step("read_statistics"):
+        statistics = await snapshot.read_statistics(intent)
+    with record.step("make_plan"):
+        plan = make_plan(intent, statistics, policy)
+    state = RecallState(snapshot, request, intent, policy, vector, plan, record)
     if len(statistics) < len(snapshot.actor.spaces_to_read):
         state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
-    fetched = await snapshot.fetch(plan, vector, depth=policy.depth_rows)
+    fetched = await state.fetch(policy.depth_rows, lane="both")
     results = await fill_evidence_lane(state, fetched)
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
-    conflicts = await fill_conflict_lane(state, results)
-    embedded = (await vector).under(plan.contract_key)
-    _state_vectors(state, embedded, statistics)
-    return RecallResult(
-        recall_id=recall_id,
-        results=results,
-        conflicts=conflicts,
-        related_relationships=relationships,
-        related_communities=[],
-        related_hypotheses=[],
-        search_states=_search_states(intent, statistics, fetched),
-        degradations=render_degradations(state.degradations),
-        suggested_actions=[],
-    )
+    with record.step("find_conflicts"):
+        conflicts = await fill_conflict_lane(state, results)
+    with record.step("conclude"):
+        _state_vectors(state, (await vector).under(plan.contract_key), statistics)
+        return RecallResult(
+            recall_id=recall_id,
+            results=results,
+            conflicts=conflicts,
+            related_relationships=relationships,
+            related_communities=[],
+            related_hypotheses=[],
+            search_states=_search_states(intent, statistics, fetched),
+            degradations=render_degradations(state.degradations),
+            suggested_actions=[],
+        )
 
 
 def _state_vectors(state: RecallState, embedded: QueryVector, statistics: Sequence[tuple[Space, SpaceStatistics]]) -> None:

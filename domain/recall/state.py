@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan
+from commonlore.domain.recall.record import FetchFor, Recorder
 from commonlore.domain.recall.request import RecallRequest
-from commonlore.domain.recall.snapshot import RecallSnapshot
+from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
 
 
 @dataclass(slots=True)
@@ -22,5 +24,12 @@ class RecallState:
     policy: RankingPolicy
     vector: Awaitable[QueryVector]
     plan: RetrievalPlan
+    record: Recorder
     degradations: set[Degradation] = field(default_factory=set)
     covered: set[str] = field(default_factory=set)
+
+    async def fetch(self, depth: int, *, lane: FetchFor) -> dict[UUID, Fetched]:
+        with self.record.step("fetch"):
+            fetched = await self.snapshot.fetch(self.plan, self.vector, depth=depth)
+        self.record.note_fetch(lane, depth, fetched)
+        return fetched
