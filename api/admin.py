@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
-from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest
+from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState, ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -119,8 +119,18 @@ class ConflictDescription(TypedDict):
     """One conflict as it stands, and what happened to it, in order."""
 
     conflict: dict[str, Any]
+    review: Annotated[dict[str, Any] | None, Meta(description="What the review would say of an open case now.")]
     events: list[dict[str, Any]]
     events_truncated: bool
+
+
+class ConflictRules(TypedDict):
+    """How the team's conflicts are reviewed."""
+
+    review_days: int
+    quorum: int
+    automatic: bool
+    last_write_wins: bool
 
 
 class QuarantinedEntry(TypedDict):
@@ -171,6 +181,8 @@ class AdminOperations(Protocol):
     async def list_conflicts(self, key: PresentedKey, request: ListConflictsRequest, *, correlation_id: str) -> ConflictList: ...
 
     async def describe_conflict(self, key: PresentedKey, request: DescribeConflictRequest, *, correlation_id: str) -> ConflictDescription: ...
+
+    async def update_conflict_rules(self, key: PresentedKey, request: UpdateConflictRulesRequest, *, correlation_id: str) -> ConflictRules: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +293,21 @@ _SPECS = (
         {"status": "open", "limit": 25},
     ),
     AdminSpec(
-        "describe_conflict", "Describe a conflict", "One case with its history.", DescribeConflictRequest, ConflictDescription, {"conflict_id": _ID}
+        "describe_conflict",
+        "Describe a conflict",
+        "One case with its history, and what a review would say of it now.",
+        DescribeConflictRequest,
+        ConflictDescription,
+        {"conflict_id": _ID},
+    ),
+    AdminSpec(
+        "update_conflict_rules",
+        "Update the rules of conflicts",
+        "`review_days`: how long a new case waits for people. `quorum`: members that must stand on a side for a vote. `automatic`: whether a review may "
+        "decide by itself. `last_write_wins`: whether it may where no side has the majority. What is left out stays.",
+        UpdateConflictRulesRequest,
+        ConflictRules,
+        {"review_days": 14},
     ),
 )
 

@@ -18,6 +18,7 @@ from commonlore.api.admin import (
     AdminSpace,
     ConflictDescription,
     ConflictList,
+    ConflictRules,
     IssuedKeyEntry,
     KeyEntry,
     KeyList,
@@ -32,7 +33,7 @@ from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.retraction import decide_quarantine
 from commonlore.db.session import TeamTransaction, actor_transaction
-from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest
+from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
@@ -151,8 +152,12 @@ class TeamAdministration:
             return cast(ConflictList, await conflicts.list_conflicts(actor, transaction, request))
 
     async def describe_conflict(self, key: PresentedKey, request: DescribeConflictRequest, *, correlation_id: str) -> ConflictDescription:
-        async with self._admitted(key, reads=True) as (actor, transaction, _):
-            return cast(ConflictDescription, await conflicts.describe_conflict(actor, transaction, request))
+        async with self._admitted(key, reads=True) as (actor, transaction, now):
+            return cast(ConflictDescription, await conflicts.describe_conflict(actor, transaction, request, now=now))
+
+    async def update_conflict_rules(self, key: PresentedKey, request: UpdateConflictRulesRequest, *, correlation_id: str) -> ConflictRules:
+        async with self._admitted(key) as (_, transaction, _):
+            return cast(ConflictRules, await conflicts.update_conflict_rules(transaction, request))
 
     async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
         request.validate()

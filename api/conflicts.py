@@ -11,12 +11,19 @@ import msgspec
 
 from commonlore.db.assemble import Adapters
 from commonlore.db.conflict_decisions import Call, contest_evidence, resolve_conflict
-from commonlore.db.conflict_views import find_case, page_of_cases
+from commonlore.db.conflict_views import find_case, page_of_cases, review_rules, set_review_rules
 from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.conflict.listing import Cursor, decode_cursor
-from commonlore.domain.conflict.request import ContestEvidenceRequest, DescribeConflictRequest, ListConflictsRequest, ResolveConflictRequest
+from commonlore.domain.conflict.policy import Verdict
+from commonlore.domain.conflict.request import (
+    ContestEvidenceRequest,
+    DescribeConflictRequest,
+    ListConflictsRequest,
+    ResolveConflictRequest,
+    UpdateConflictRulesRequest,
+)
 from commonlore.domain.conflict.resolution import absent
-from commonlore.domain.conflict.view import history, show_whole
+from commonlore.domain.conflict.view import history, preview, show_whole
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import PresentedKey
 
@@ -67,7 +74,7 @@ async def list_conflicts(actor: Actor, transaction: TeamTransaction, request: Li
     }
 
 
-async def describe_conflict(actor: Actor, transaction: TeamTransaction, request: DescribeConflictRequest) -> dict[str, Any]:
+async def describe_conflict(actor: Actor, transaction: TeamTransaction, request: DescribeConflictRequest, *, now: datetime) -> dict[str, Any]:
     """
     Raises:
         NotVisible: absent and foreign alike.
@@ -76,4 +83,18 @@ async def describe_conflict(actor: Actor, transaction: TeamTransaction, request:
     if found is None:
         absent()
     space, row = found
-    return {"conflict": msgspec.to_builtins(show_whole(row, space)), **msgspec.to_builtins(history(row))}
+    verdict = preview(row, (await review_rules(transaction))[1], now)
+    return {"conflict": msgspec.to_builtins(show_whole(row, space)), "review": _verdict(verdict), **msgspec.to_builtins(history(row))}
+
+
+async def update_conflict_rules(transaction: TeamTransaction, request: UpdateConflictRulesRequest) -> dict[str, Any]:
+    """How the team's conflicts are reviewed, after the change."""
+    days, rules = await set_review_rules(transaction, request)
+    return {"review_days": days, "quorum": rules.quorum, "automatic": rules.automatic, "last_write_wins": rules.last_write_wins}
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    shown: dict[str, Any] = msgspec.to_builtins(verdict)
+    return {**shown, "counts": {str(key): count for key, count in (verdict.counts or {}).items()}}

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from msgspec import structs
+
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
+from commonlore.domain.conflict.policy import PolicyRules
+from commonlore.domain.conflict.request import UpdateConflictRulesRequest
 from commonlore.domain.conflict.view import CaseRow, read_case
 from commonlore.domain.tenancy.actor import Space
 from commonlore.domain.time import TemporalView
 
 _SQL = statements("conflict_view")
+_RULES = statements("conflict")
 _PRESENT = TemporalView()
 
 
@@ -41,6 +46,20 @@ async def page_of_cases(
     for key, _, space in first:
         wanted.setdefault(space, []).append(key)
     return sorted(await read_cases(transaction, _PRESENT, wanted), key=lambda item: item[1].conflict_id)
+
+
+async def review_rules(transaction: TeamTransaction) -> tuple[int, PolicyRules]:
+    """The days that a case waits, and the rules of its review."""
+    row = await (await transaction.execute(_RULES["review_rules"])).fetchone()
+    assert row is not None
+    rules = PolicyRules(quorum=row["conflict_quorum"], automatic=row["conflict_automatic"], last_write_wins=row["conflict_last_write_wins"])
+    return row["conflict_review_days"], rules
+
+
+async def set_review_rules(transaction: TeamTransaction, request: UpdateConflictRulesRequest) -> tuple[int, PolicyRules]:
+    """Change what the request names; counts for cases that are opened from now on, and for reviews from now on."""
+    await transaction.execute(_RULES["set_review_rules"], **structs.asdict(request))
+    return await review_rules(transaction)
 
 
 async def find_case(transaction: TeamTransaction, spaces: Sequence[Space], conflict_id: UUID) -> tuple[Space, CaseRow] | None:

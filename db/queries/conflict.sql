@@ -112,6 +112,16 @@ from commonlore.team t
 where t.team_id = %(team_id)s::uuid -- tenant
 ;
 
+-- name: set_review_rules
+-- What is null stays as it is.
+update commonlore.team t
+set conflict_review_days = coalesce(%(review_days)s::int, t.conflict_review_days),
+    conflict_quorum = coalesce(%(quorum)s::int, t.conflict_quorum),
+    conflict_automatic = coalesce(%(automatic)s::bool, t.conflict_automatic),
+    conflict_last_write_wins = coalesce(%(last_write_wins)s::bool, t.conflict_last_write_wins)
+where t.team_id = %(team_id)s::uuid -- tenant
+;
+
 -- name: insert_case
 insert into commonlore.conflict_case
     (team_id, space_epoch, conflict_id, kind, case_key, status, question, version, last_ordinal, positions_truncated, subject_entity_id, predicate_key,

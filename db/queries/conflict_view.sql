@@ -76,7 +76,8 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
           and p.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as positions,
        (select jsonb_agg(jsonb_build_object('position_id', m.position_id, 'relationship_id', m.relationship_id, 'profile_id', m.owner_profile_id,
-                             'profile_name', o.name, 'evidence_id', m.evidence_id, 'authority', m.authority, 'accepted_at', m.accepted_at)
+                             'profile_name', o.name, 'evidence_id', m.evidence_id, 'authority', m.authority, 'accepted_at', m.accepted_at,
+                             'effective_at', m.effective_at)
                          order by m.accepted_at, m.support_id)
         from commonlore.conflict_member m
         join commonlore.profile o on o.team_id = m.team_id and o.profile_id = m.owner_profile_id

@@ -90,6 +90,15 @@ class ListConflictsRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fie
     cursor: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
+class UpdateConflictRulesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the team's conflicts are reviewed. What is left out stays as it is; an empty object changes nothing and shows the rules."""
+
+    review_days: Annotated[int, Meta(ge=1, le=30)] | None = None
+    quorum: Annotated[int, Meta(ge=1, le=100)] | None = None
+    automatic: bool | None = None
+    last_write_wins: bool | None = None
+
+
 class DescribeConflictRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One case with its history."""
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from commonlore.domain.conflict.policy import AUTHORITY_RANK
+from commonlore.domain.conflict.policy import AUTHORITY_RANK, PolicyRules, Verdict, Vote, examine
 from commonlore.domain.tenancy.actor import Space
 from commonlore.domain.time import TemporalView
 
@@ -65,6 +65,7 @@ class Support(Struct, frozen=True, kw_only=True):
     evidence_id: UUID
     authority: str
     accepted_at: datetime
+    effective_at: datetime
 
 
 class Quote(Struct, frozen=True, kw_only=True):
@@ -213,6 +214,15 @@ def show_whole(row: CaseRow, space: Space) -> ConflictItem:
     item = show(row, TemporalView(), space, everything=True)
     assert item is not None
     return item
+
+
+def preview(row: CaseRow, rules: PolicyRules, now: datetime) -> Verdict | None:
+    """What the review would say of an open case of statements now; None for any other case. A member is one identity."""
+    if row.kind != "cross_profile_current_state" or state_at(row.events, TemporalView()).status not in ("open", "overdue"):
+        return None
+    votes = [Vote(item.profile_id, item.position_id, item.authority, item.accepted_at, item.effective_at) for item in row.supports or ()]
+    positions = [item.position_id for item in row.positions or ()]
+    return examine(positions, votes, now=now, review_due_at=row.review_due_at, rules=rules)
 
 
 def history(row: CaseRow) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from commonlore.domain.conflict.request import UpdateConflictRulesRequest
 from commonlore.domain.errors import CommonloreError, Conflict, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
 from commonlore.domain.withdraw.retract import RetractRequest
-from tests.support.conflicts import KINDS, contest, decide, list_cases, rows, show_case, state, views
+from tests.support.conflicts import KINDS, administration, contest, decide, list_cases, rows, show_case, state, views
 from tests.support.memory import Memory
 
 
@@ -288,3 +289,39 @@ async def test_a_side_beyond_the_positions_is_not_decided(memory: Memory) -> Non
         result["opened_conflict_ids"],
     )
     assert ["Database0", "Database10"] == [position["object"]["name"] for position in opened["positions"]]
+
+
+async def test_what_a_review_would_say_is_shown_before_it_decides(memory: Memory) -> None:
+    """Nothing before it is due; then no winner between one and one, and a majority after other members agree, for a person to confirm."""
+
+    team = await contest(memory)
+    early = (await show_case(memory, team.ada, team.conflict_id))["review"]
+    memory.clock.advance(days=8)
+    even = (await show_case(memory, team.ada, team.conflict_id))["review"]
+    for _ in range(2):
+        await state(memory, await memory.key(), "MySQL")
+    found = (await show_case(memory, team.ada, team.conflict_id))["review"]
+
+    assert [("no_op", "waiting"), ("overdue", "due_no_winner"), ("resolve", "due_supporter_majority")] == [
+        (item["outcome"], item["reason"]) for item in (early, even, found)
+    ]
+    assert (team.positions["MySQL"], False, {team.positions["MySQL"]: 3, team.positions["PostgreSQL"]: 1}) == (
+        found["preferred_position_id"],
+        found["applies"],
+        found["counts"],
+    )
+
+
+async def test_the_rules_of_a_team_are_its_own(memory: Memory) -> None:
+    """The days count for cases that are opened later; the other team keeps the default."""
+
+    ada, eve = await memory.key(scopes=("admin",)), await memory.key("borealis", scopes=("admin",))
+    admin = administration(memory)
+    await admin.update_conflict_rules(ada.key, UpdateConflictRulesRequest(review_days=30), correlation_id="test")
+    changed = await admin.update_conflict_rules(ada.key, UpdateConflictRulesRequest(automatic=True), correlation_id="test")
+    other = await admin.update_conflict_rules(eve.key, UpdateConflictRulesRequest(), correlation_id="test")
+    await contest(memory)
+
+    assert {"review_days": 30, "quorum": 2, "automatic": True, "last_write_wins": False} == changed
+    assert {"review_days": 7, "quorum": 2, "automatic": False, "last_write_wins": False} == other
+    assert [(30, 30)] == memory.sql("select review_days, extract(day from review_due_at - known_from)::int from commonlore.conflict_case")

@@ -75,6 +75,7 @@ def a_support(position: UUID, profile: int, *, authority: str = "unknown", minut
         evidence_id=new_id(),
         authority=authority,
         accepted_at=NOON + timedelta(minutes=minute),
+        effective_at=NOON,
     )
 
 
