@@ -111,7 +111,7 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
 
 async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
     await connection.execute("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
-    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms, "plan_cache_mode": "force_generic_plan" if snapshot else "auto"})
+    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms})
 
 
 @asynccontextmanager

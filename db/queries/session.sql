@@ -4,10 +4,11 @@
 -- Fixes the team for this transaction and leaves every space closed. Settings end with the transaction.
 select set_config('commonlore.team_id', %(team_id)s::uuid::text, true), set_config('commonlore.space_epoch', '', true),
        set_config('statement_timeout', %(timeout_ms)s::int::text, true),
-       -- Statements are planned once a connection: planning them anew took as long as running them over a small team.
        -- Every statement here has an index that leads with the team. Where one team holds most of a table the planner would
        -- read the heap instead, which costs the vector branch twice as much, and more as other teams grow.
-       set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', %(plan_cache_mode)s::text, true);
+       set_config('enable_seqscan', 'off', true),
+       -- A recall's statements are planned once a connection: planning them anew took as long as running them over a small team.
+       set_config('plan_cache_mode', case current_setting('transaction_read_only') when 'on' then 'force_generic_plan' else 'auto' end, true);
 
 -- name: enter_space
 -- Opens one space: its present epoch, resolved under the team's policy. An inactive or foreign space leaves all closed.
