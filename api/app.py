@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar
 from litestar.exceptions import HTTPException
@@ -19,6 +19,9 @@ from commonlore.api.rest import Ready, answer_failure, document_route, health_ro
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError
 
+if TYPE_CHECKING:
+    from commonlore.api.metrics import Metrics
+
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[Any]]
 
 
@@ -30,12 +33,13 @@ def create_app(
     admin_routes: Sequence[ControllerRouterHandler] = (),
     authenticate: Authenticate | None = None,
     lifespan: Sequence[Lifespan] = (),
+    metrics: Metrics | None = None,
 ) -> ASGIApp:
     """The whole service as one ASGI application.
 
     `ready` raises a CommonloreError while requests cannot be served. `admin_routes` are Litestar handlers; they find their
     exchange with `exchange_of(request.scope)` and read bodies with `read_json_body`. `authenticate`, when given, checks
-    the key of MCP messages that call no tool.
+    the key of MCP messages that call no tool. `metrics`, when given, counts every request and is shown at `/metrics`.
     """
     rest = Litestar(
         route_handlers=[
@@ -50,4 +54,4 @@ def create_app(
         request_max_body_size=settings.body_limit_bytes,
         exception_handlers={kind: answer_failure for kind in (CommonloreError, HTTPException, ClientGone, Exception)},
     )
-    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings)  # type: ignore[arg-type]
+    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings, metrics)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from commonlore.api.exchange import (
     SCOPE_KEY,
@@ -24,11 +25,16 @@ from commonlore.api.exchange import (
     log_unstated,
     open_exchange,
     require_key,
+    send_bytes,
     send_problem,
 )
+from commonlore.api.measure import open_measure
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError, DeadlineExceeded, Forbidden, Incorrect, Unauthenticated
+
+if TYPE_CHECKING:
+    from commonlore.api.metrics import Metrics
 
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -42,6 +48,9 @@ _EVERYWHERE = frozenset(("0.0.0.0", "::"))
 _OPEN = frozenset(("/v1/health/live", "/v1/health/ready", "/schema/openapi.json"))
 # Beyond an operation's own deadline, so that its own answer comes first.
 _GRACE_S = 1.0
+# What a request is counted as whose client left before the answer.
+_CLIENT_GONE = 499
+_NOT_THE_OPERATORS = frozenset((b"authorization", b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"))
 
 
 def is_mcp_path(path: str) -> bool:
@@ -77,10 +86,10 @@ def _is_address(host: str) -> bool:
 
 
 class Edge:
-    """An ASGI application around `rest` (lifespan included) and `mcp`."""
+    """An ASGI application around `rest` (lifespan included) and `mcp`. Without `metrics` nothing answers at `/metrics`."""
 
-    def __init__(self, rest: ASGIApp, mcp: ASGIApp, settings: Settings) -> None:
-        self._rest, self._mcp = rest, mcp
+    def __init__(self, rest: ASGIApp, mcp: ASGIApp, settings: Settings, metrics: Metrics | None = None) -> None:
+        self._rest, self._mcp, self._metrics = rest, mcp, metrics
         self._hosts = Hosts(settings)
         self._timeout_ms = settings.request_timeout_ms
 
@@ -94,20 +103,18 @@ class Edge:
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = open_exchange(scope, self._timeout_ms)
-        started = False
-        correlation_header = (b"x-correlation-id", exchange.correlation_id.encode("ascii"))
+        marked = _Marked(send, exchange.correlation_id)
+        try:
+            await self._answer(scope, receive, marked, exchange)
+        finally:
+            if self._metrics is not None:
+                self._metrics.observe(marked.measure, marked.status or _CLIENT_GONE)
 
-        async def send_marked(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                message["headers"] = [*message.get("headers", ()), correlation_header]
-            await send(message)
-
+    async def _answer(self, scope: Scope, receive: Receive, send: _Marked, exchange: Exchange) -> None:
         try:
             async with asyncio.timeout_at(exchange.deadline + _GRACE_S):
                 self._admit(scope, exchange)
-                await (self._mcp if is_mcp_path(scope["path"]) else self._rest)(scope, receive, send_marked)
+                await self._route(scope, exchange)(scope, receive, send)
             return
         except ClientGone:
             return
@@ -118,8 +125,17 @@ class Edge:
         except Exception as error:  # noqa: BLE001  process root: nothing above it but the server
             log_unstated(error, exchange.correlation_id)
             failure = internal_failure()
-        if not started:
-            await send_problem(send_marked, failure, exchange.correlation_id)
+        if send.status is None:
+            await send_problem(send, failure, exchange.correlation_id)
+
+    def _route(self, scope: Scope, exchange: Exchange) -> ASGIApp:
+        if self._metrics is not None and scope["path"] == "/metrics" and scope["method"] == "GET" and _is_the_operators(scope, exchange):
+            return self._show_metrics
+        return self._mcp if is_mcp_path(scope["path"]) else self._rest
+
+    async def _show_metrics(self, _: Scope, __: Receive, send: Send) -> None:
+        assert self._metrics is not None
+        await send_bytes(send, 200, self._metrics.render(), {"content-type": self._metrics.content_type, "cache-control": "no-store"})
 
     def _admit(self, scope: Scope, exchange: Exchange) -> None:
         """
@@ -153,6 +169,38 @@ class Edge:
             except Unauthenticated as error:
                 raise credential_invalid() from error
         raise Incorrect("invalid_input", "the query: expected none; parameters belong into the body")
+
+
+class _Marked:
+    """The way out of one exchange: marks the head of the answer and remembers its status."""
+
+    def __init__(self, send: Send, correlation_id: str) -> None:
+        self._send = send
+        self._correlation = (b"x-correlation-id", correlation_id.encode("ascii"))
+        self.measure = open_measure()
+        self.status: int | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            status = self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), self._correlation]
+            if status < 400:  # how far a refused key came is nobody's business
+                message["headers"].append((b"server-timing", self.measure.server_timing()))
+        await self._send(message)
+
+
+def _is_the_operators(scope: Scope, exchange: Exchange) -> bool:
+    """From this machine, through no proxy that says so, and without a key: keys belong to teams, the numbers to none of them."""
+    peer = scope.get("client")
+    return peer is not None and _is_loopback(peer[0]) and _NOT_THE_OPERATORS.isdisjoint(exchange.headers)
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 __all__ = ["SCOPE_KEY", "Edge", "Hosts", "is_mcp_path"]

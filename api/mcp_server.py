@@ -24,8 +24,9 @@ from mcp_types import (
 
 from commonlore.api.decode import decode_arguments
 from commonlore.api.exchange import ClientGone, log_unstated
+from commonlore.api.measure import current
 from commonlore.api.operations import TOOLS, Operations, ToolSpec
-from commonlore.api.problems import internal_failure, problem_body
+from commonlore.api.problems import internal_failure, problem_body, status_of
 from commonlore.api.schemas import input_schema, output_schema
 from commonlore.api.strict_json import Parsed
 from commonlore.domain.errors import CommonloreError, Incorrect, Problem, Unauthenticated
@@ -72,16 +73,21 @@ async def call_tool(operations: Operations, spec: ToolSpec, arguments: Parsed, c
     Raises:
         ClientGone
     """
+    measure = current()
+    measure.operation = spec.name
     try:
-        request = decode_arguments(arguments, spec.request)
+        with measure.record.step("decode"):
+            request = decode_arguments(arguments, spec.request)
         return Outcome(await caller.run(spec.of(operations)(caller.key, request, correlation_id=caller.correlation_id)), failed=False)
     except ClientGone:
         raise
     except CommonloreError as error:
+        measure.status = status_of(error)
         refusal = error if isinstance(error, Unauthenticated) else None
         return Outcome(problem_body(error, caller.correlation_id), failed=True, refusal=refusal)
     except Exception as error:  # noqa: BLE001  process root of MCP: the SDK would answer with the exception's own text
         log_unstated(error, caller.correlation_id)
+        measure.status = 500
         return Outcome(problem_body(internal_failure(), caller.correlation_id), failed=True)
 
 

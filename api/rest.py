@@ -13,6 +13,7 @@ from litestar.handlers import HTTPRouteHandler
 from commonlore.api.admin import ADMIN, AdminOperations
 from commonlore.api.decode import decode_body, merge_idempotency_key
 from commonlore.api.exchange import ClientGone, encode_problem, exchange_of, log_unstated, off_loop, read_json_body, require_key, supervise
+from commonlore.api.measure import current
 from commonlore.api.operations import Operations, ToolSpec
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
@@ -37,9 +38,12 @@ def _post(
 ) -> HTTPRouteHandler:
     async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
         exchange = exchange_of(request.scope)
+        measure = current()
+        measure.operation = name
         key = require_key(exchange)
         body = await read_json_body(exchange, request.receive, settings.body_limit_bytes)
-        asked = await off_loop(len(body), lambda: decode_body(body, kind))
+        with measure.record.step("decode"):
+            asked = await off_loop(len(body), lambda: decode_body(body, kind))
         if "idempotency_key" in kind.__struct_fields__:
             asked = merge_idempotency_key(asked, exchange.headers.get(b"idempotency-key", []))
         result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from commonlore.db.embedding.cache import QueryVectorCache
 from commonlore.db.embedding.local import LocalEmbedder
@@ -32,6 +32,10 @@ class Adapters:
     timeout_ms: int
     clock: Clock = system_clock
     new_id: NewId = new_id
+
+    def query_counts(self) -> dict[str, int]:
+        """Queries so far by where their vector came from; nothing where none are kept."""
+        return asdict(self.embedder.counts) if isinstance(self.embedder, QueryVectorCache) else {}
 
     async def ready(self) -> None:
         """

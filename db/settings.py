@@ -51,6 +51,12 @@ def _contract(text: str) -> str:
     return text
 
 
+def _switch(text: str) -> str:
+    if text.lower() not in ("on", "off"):
+        raise ValueError
+    return text.lower()
+
+
 def _hosts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -83,6 +89,7 @@ FIELDS: Mapping[str, Field] = {
         " or ".join(f"`{name}`" for name in EVIDENCE_CONTRACTS),
         "How a recall orders evidence; `commonlore evaluate` compares them on texts of your own.",
     ),
+    "metrics": Field(_switch, "on or off", "Whether `GET /metrics` answers to callers on this machine; see the reference of HTTP."),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),
 }
 
@@ -106,6 +113,7 @@ class Settings:
     embedding_threads: int = 2
     query_cache_entries: int = 10_000
     evidence_contract: str = RankingPolicy().evidence_contract
+    metrics: str = "off"
     log_level: str = "info"
     origins: tuple[tuple[str, str], ...] = ()
 

@@ -17,7 +17,9 @@ from commonlore.domain.errors import OperatorError
 
 if TYPE_CHECKING:
     from commonlore.api.edge import ASGIApp
+    from commonlore.api.metrics import Metrics
     from commonlore.api.service import MemoryOperations
+    from commonlore.db.assemble import Adapters
     from commonlore.db.embedding.local import LocalEmbedder
 
 _BACKLOG = 512
@@ -136,7 +138,19 @@ def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
         ready=operations.adapters.ready,
         admin_routes=admin_routes(administration, settings),
         authenticate=operations.authenticate,
+        metrics=_metrics(operations.adapters) if settings.metrics == "on" else None,
     )
+
+
+def _metrics(adapters: Adapters) -> Metrics:
+    from commonlore.api.metrics import Metrics
+
+    def pool() -> dict[str, int]:
+        found = adapters.pool.get_stats()
+        size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
+        return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0)}
+
+    return Metrics(pool=pool, cache=adapters.query_counts)
 
 
 def _server(app: Any, settings: Settings) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,12 @@ from uuid import UUID
 import uvicorn
 
 from commonlore.api.app import create_app
+from commonlore.api.operations import TOOLS
 from commonlore.api.protocol import uvicorn_options
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
-from commonlore.domain.recall.request import RecallRequest
-from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.key import PresentedKey, mint
-from commonlore.domain.trace.request import TraceRequest
 
 TEAM = UUID("0198c000-0000-7000-8000-000000000001")
 KEY = mint(TEAM).text
@@ -72,14 +70,15 @@ class FakeOperations:
             raise self.failure
         return self.answer
 
-    async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
-        return await self._serve("remember", request)
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[dict[str, object]]]:
+        """Every tool alike."""
+        if name not in TOOLS:
+            raise AttributeError(name)
 
-    async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
-        return await self._serve("recall_memory", request)
+        async def serve(key: PresentedKey, request: object, *, correlation_id: str) -> dict[str, object]:
+            return await self._serve(name, request)
 
-    async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:
-        return await self._serve("trace_memory", request)
+        return serve
 
 
 @dataclass

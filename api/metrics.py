@@ -1,0 +1,68 @@
+"""The numbers of this process as Prometheus reads them: totals over all teams, with names of operations, steps and codes alone.
+
+Made only where `COMMONLORE_METRICS` is on; `Edge` decides who may read them. `docs/reference/http.md` has the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from commonlore.api.measure import Measure
+
+_REQUEST_BUCKETS = (0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30)
+_STEP_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5)
+
+
+class Metrics:
+    """`pool` and `cache` are asked when somebody reads: connections by state, and queries by where their vector came from."""
+
+    content_type = CONTENT_TYPE_PLAIN_0_0_4
+
+    def __init__(self, *, pool: Callable[[], Mapping[str, int]], cache: Callable[[], Mapping[str, int]]) -> None:
+        self._registry = CollectorRegistry()
+        labels = ("operation", "status")
+        self._requests = Counter("commonlore_requests", "Requests answered.", labels, registry=self._registry)
+        self._seconds = Histogram(
+            "commonlore_request_seconds", "From the head of a request to its answer.", labels, buckets=_REQUEST_BUCKETS, registry=self._registry
+        )
+        self._steps = Histogram(
+            "commonlore_recall_step_seconds", "Time in one step of a recall.", ("step",), buckets=_STEP_BUCKETS, registry=self._registry
+        )
+        self._degradations = Counter("commonlore_degradations", "Degradations stated.", ("frontier", "code"), registry=self._registry)
+        self._registry.register(_Asked(pool, cache))
+
+    def observe(self, measure: Measure, status: int) -> None:
+        """Count one request that is over. `status` is that of the HTTP answer, 499 where the client left."""
+        labels = (measure.operation, str(measure.status or status))
+        self._requests.labels(*labels).inc()
+        self._seconds.labels(*labels).observe(measure.seconds)
+        for frontier, code in measure.degradations:
+            self._degradations.labels(frontier, code).inc()
+        if measure.operation == "recall_memory":
+            for step, seconds in measure.record.seconds.items():
+                self._steps.labels(step).observe(seconds)
+
+    def render(self) -> bytes:
+        """The text that Prometheus reads."""
+        return generate_latest(self._registry)
+
+
+class _Asked(Collector):
+    """What is counted elsewhere and read as it stands."""
+
+    def __init__(self, pool: Callable[[], Mapping[str, int]], cache: Callable[[], Mapping[str, int]]) -> None:
+        self._pool, self._cache = pool, cache
+
+    def collect(self) -> Iterable[Metric]:
+        connections = GaugeMetricFamily("commonlore_pool_connections", "Database connections of this process.", labels=("state",))
+        for state, number in self._pool().items():
+            connections.add_metric((state,), number)
+        queries = CounterMetricFamily("commonlore_query_vectors", "Queries by where their vector came from.", labels=("source",))
+        for source, number in self._cache().items():
+            queries.add_metric((source,), number)
+        return connections, queries
