@@ -37,7 +37,8 @@ async def write_changes(
     generations = await served_generations(transaction)
     touched = [item.relationship_id for item in changes.changed]
     # A new row may give way in the same call, or speak for a text that had lost its claims.
-    settled = [*touched, *(item.relationship_id for item in changes.relationships)]
+    # A held text may support a row that stays as it is.
+    settled = sorted({*touched, *(item.relationship_id for item in changes.relationships), *(item.relationship_id for item in changes.supports)})
     async with transaction.connection.pipeline():
         for name in ("entities", "resolutions", "values", "predicates"):
             await _rows(transaction, name, getattr(changes, name), common)
