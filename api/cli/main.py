@@ -30,6 +30,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "demo": Lazy("commonlore.api.cli.demo", "demo", "Show what it does, with a real conversation, in half a minute."),
     "up": Lazy("commonlore.api.cli.up", "up", "Run the service: database, API and worker."),
     "import": Lazy("commonlore.api.cli.import_", "import_file", "Import conversations and documents from JSON Lines."),
+    "evaluate": Lazy("commonlore.api.cli.evaluate", "evaluate", "Measure how good the answers are, on a set of texts and questions."),
     "retract": Lazy("commonlore.api.cli.evidence", "retract", "Take back texts that a member stored."),
     "quarantine": Lazy("commonlore.api.cli.evidence", "quarantine", "List, add and release texts that are kept out of recalls."),
     "doctor": Lazy("commonlore.api.cli.doctor", "doctor", "Say what is wrong and what to do."),

@@ -1,0 +1,195 @@
+"""Load an evaluation set into a running service and ask it, through the public REST API alone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from commonlore.api.evaluation.sets import Document, EvaluationSet, Question, Statement
+from commonlore.api.importing import MOST_LINES, stopped
+from commonlore.domain.quality.lane import LaneAnswer, LaneItem
+
+LANE_LIMIT = 5
+_MOST_LIMIT = 50
+_MOST_STATEMENTS = 200
+_MOST_NAME_CHARS, _MOST_PREDICATE_CHARS = 256, 128
+# A service that is overloaded is asked again after 0.25, 0.5, 1 ... s.
+_MOST_TRIES = 8
+_BUSY = (429, 502, 503, 504)
+# Spaces that are loaded at a time; within one, batches go one after the other, in the order of the set.
+_LANES = 2
+
+Step = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class LoadedSpace:
+    """What a space's team holds, as the service named it. `keys`: one for each author, who take turns."""
+
+    keys: tuple[str, ...]
+    documents: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    evidence: dict[str, str] = field(default_factory=dict)
+    meaning: dict[str, str] = field(default_factory=dict)
+    citable: set[str] = field(default_factory=set)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. `documents`: ranked, without those that are excluded. `foreign`: ids that the asked space does not hold."""
+
+    documents: tuple[str, ...]
+    foreign: int
+    milliseconds: float
+    degradations: tuple[str, ...]
+    lane: LaneAnswer
+
+
+async def load(client: httpx.AsyncClient, texts: EvaluationSet, spaces: Mapping[str, LoadedSpace], done: Step) -> None:
+    """Store every text and relationship; `done` is called with the number of texts of each batch.
+
+    Raises:
+        OperatorError: `import_failed`, the service refuses something of the set.
+    """
+    wanted = _by_last_document(texts)
+    waiting = iter(texts.spaces)
+
+    async def lane() -> None:
+        for name in waiting:
+            space = spaces[name]
+            for number, batch in enumerate(_batches(texts.documents.get(name, []), wanted)):
+                await _store(client, space, space.keys[number % len(space.keys)], batch, wanted)
+                done(len(batch))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_LANES):
+            group.create_task(lane())
+
+
+def _by_last_document(texts: EvaluationSet) -> dict[str, list[Statement]]:
+    """Relationships by the last text that they were read in: when it is sent, the others are stored."""
+    order = {document.id: place for rows in texts.documents.values() for place, document in enumerate(rows)}
+    found: dict[str, list[Statement]] = defaultdict(list)
+    for statement in texts.statements:
+        if all(name in order for name in statement.documents) and _fits(statement):
+            found[max(statement.documents, key=order.__getitem__)].append(statement)
+    return found
+
+
+def _fits(statement: Statement) -> bool:
+    names = (statement.subject, statement.object)
+    return all(0 < len(name) <= _MOST_NAME_CHARS for name in names) and 0 < len(statement.predicate) <= _MOST_PREDICATE_CHARS
+
+
+def _batches(documents: Sequence[Document], wanted: Mapping[str, list[Statement]]) -> Iterator[list[Document]]:
+    held: list[Document] = []
+    statements = 0
+    for document in documents:
+        more = len(wanted.get(document.id, ()))
+        if held and (len(held) == MOST_LINES or statements + more > _MOST_STATEMENTS):
+            yield held
+            held, statements = [], 0
+        held.append(document)
+        statements += more
+    if held:
+        yield held
+
+
+async def _store(client: httpx.AsyncClient, space: LoadedSpace, key: str, batch: list[Document], wanted: Mapping[str, list[Statement]]) -> None:
+    places = {document.id: place for place, document in enumerate(batch)}
+    statements = {str(item.number): item for document in batch for item in wanted.get(document.id, ())[:_MOST_STATEMENTS]}
+    body = {
+        "evidence": [document.proposal for document in batch],
+        "relationships": [_relationship(ref, item, places, space) for ref, item in statements.items()],
+    }
+    answer, _ = await _post(client, key, "remember", body)
+    for document, stored in zip(batch, answer["evidence"], strict=True):
+        space.documents[stored["evidence_id"]].append(document.id)
+        space.evidence[document.id] = stored["evidence_id"]
+    for outcome in answer["relationship_results"]:
+        statement = statements[outcome["ref"]]
+        for split in outcome["splits"]:
+            space.outcomes[split["status"]] += 1
+            space.meaning.setdefault(split["relationship_id"], meaning_of(statement))
+            if split["status"] == "active":
+                space.citable.update(statement.documents)
+        if not outcome["splits"]:
+            space.outcomes[outcome.get("reason", "not_stored")] += 1
+
+
+def _relationship(ref: str, item: Statement, places: Mapping[str, int], space: LoadedSpace) -> dict[str, Any]:
+    fields = {
+        "ref": ref,
+        "subject": {"name": item.subject},
+        "predicate": {"proposed_key": item.predicate},
+        "object": {"entity": {"name": item.object}},
+        "evidence_indices": [places[name] for name in item.documents if name in places],
+        "known_evidence_ids": [space.evidence[name] for name in item.documents if name not in places],
+        "valid_from": item.valid_from,
+        "valid_to": item.valid_to,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def meaning_of(statement: Statement) -> str:
+    """What a relationship states, told apart by the words that the set uses and not by the service's own rules."""
+    words = (
+        re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", text).casefold()).strip()
+        for text in (statement.subject, statement.predicate, statement.object)
+    )
+    return "\x1f".join((*words, statement.valid_from or "", statement.valid_to or ""))
+
+
+async def ask(client: httpx.AsyncClient, space: LoadedSpace, question: Question, *, limit: int, relationship_limit: int) -> Answer:
+    """Ask one question as the first author of its space.
+
+    Raises:
+        OperatorError: `import_failed`, the service refuses the question.
+    """
+    wanted = min(_MOST_LIMIT, limit + len(question.exclude))
+    body = {"query": question.text, "limit": wanted, "relationship_limit": relationship_limit, "community_limit": 0}
+    answer, milliseconds = await _post(client, space.keys[0], "recall_memory", body)
+    return read_answer(answer, space, question, limit=limit, milliseconds=milliseconds)
+
+
+def read_answer(answer: Mapping[str, Any], space: LoadedSpace, question: Question, *, limit: int, milliseconds: float) -> Answer:
+    """What was found, in the ids of the set; an id that the space does not hold is a leak, whatever it is."""
+    results, lane = answer["results"], answer["related_relationships"]
+    names = [name for item in results for name in space.documents.get(item["evidence_id"], ())]
+    texts = [key for item in results for key in (item["evidence_id"], *item["equivalent_evidence_ids"])]
+    texts += [key for item in lane for key in item["evidence_ids"]]
+    shown = [(item["relationship_id"], *item["equivalent_relationship_ids"]) for item in lane]
+    carried = [key for item in results for key in item["relationship_ids"]]
+    foreign = sum(key not in space.documents for key in texts) + sum(
+        key not in space.meaning for key in [*carried, *(key for ids in shown for key in ids)]
+    )
+    cited = [tuple(name for key in item["evidence_ids"] for name in space.documents.get(key, ())) for item in lane]
+    return Answer(
+        documents=tuple(name for name in names if name not in question.exclude)[:limit],
+        foreign=foreign,
+        milliseconds=milliseconds,
+        degradations=tuple(item["code"] for item in answer["degradations"]),
+        lane=LaneAnswer(tuple(LaneItem(ids, documents) for ids, documents in zip(shown, cited, strict=True)), tuple(names), tuple(carried)),
+    )
+
+
+async def _post(client: httpx.AsyncClient, key: str, tool: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+    for attempt in range(_MOST_TRIES):
+        begun = time.perf_counter()
+        response = await client.post(f"/v1/{tool}", json=body, headers={"authorization": f"Bearer {key}"})
+        milliseconds = (time.perf_counter() - begun) * 1000
+        if response.status_code == 200:
+            answer: dict[str, Any] = response.json()
+            return answer, milliseconds
+        if response.status_code not in _BUSY:
+            break
+        await asyncio.sleep(0.25 * 2**attempt)
+    raise stopped(f"the service answered {tool} with {response.status_code}: {response.text[:300]}")

@@ -1,0 +1,78 @@
+"""`commonlore evaluate` from the command line to the numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.integration.cli.conftest import Run
+
+PLACES = ("Lisbon", "Oslo")
+
+
+def write(folder: Path, name: str, lines: list[dict[str, Any]]) -> None:
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+
+def a_set(folder: Path) -> Path:
+    """Two spaces that say the same of different places, an update in each, and a relationship that both authors read."""
+    folder.mkdir()
+    (folder / "meta.json").write_text(json.dumps({"name": "tiny", "title": "Tiny", "spaces": 2}))
+    corpus, queries, qrels, conflicts, triples = [], [], [], [], []
+    for space in PLACES:
+        texts = [f"Ada moved the Orion project to {space}.", f"The Orion project left {space} for good.", "The pelican sleeps."]
+        texts += [f"Remark {number} on weather and boats." for number in range(18)]
+        texts.append(f"Everyone knows that Ada is in {space}.")
+        corpus += [{"id": f"{space}/{number}", "text": text, "space": space, "timestamp": None} for number, text in enumerate(texts)]
+        queries.append({"id": space, "text": "Where is the Orion project?", "category": "update", "space": space})
+        qrels += [{"query_id": space, "doc_id": f"{space}/0", "grade": 1}, {"query_id": space, "doc_id": f"{space}/1", "grade": 2}]
+        queries.append({"id": f"{space}-2", "text": "What does the pelican do?", "category": "single", "space": space})
+        qrels.append({"query_id": f"{space}-2", "doc_id": f"{space}/2", "grade": 1})
+        conflicts.append({"query_id": space, "kind": "update", "side_a": [f"{space}/0"], "side_b": [f"{space}/1"]})
+        triples += [{"subject": "Ada", "predicate": "is in", "object": space, "evidence_ids": [f"{space}/{number}"]} for number in (0, 21)]
+    for name, lines in (("corpus", corpus), ("queries", queries), ("qrels", qrels), ("conflicts", conflicts), ("triples", triples)):
+        write(folder, name, lines)
+    return folder
+
+
+def test_two_spaces_with_the_same_words(tmp_path: Path, run: Run) -> None:
+    """Everything is found in its own space and nothing in the other; the lane repeats nothing and groups what two authors said."""
+
+    folder, runs = a_set(tmp_path / "set"), tmp_path / "runs"
+    ended = run(tmp_path / "unused", "evaluate", "--set", str(folder), "--against", "rrf-1", "--relationships", "--runs", str(runs), "--json")
+    report = json.loads(ended.stdout)
+    ranked = json.loads((runs / "tiny.rrf-1.json").read_text("utf-8"))
+
+    assert (0, "") == (ended.returncode, ended.stderr)
+    assert ["zscore-1", "rrf-1"] == list(report["contracts"])
+    for found in report["contracts"].values():
+        assert (0, {}) == (found["leaks"], found["degradations"])
+        assert {"overall", "update", "single", "macro"} == set(found["measures"])
+        assert 1.0 == found["measures"]["overall"]["recall@5"]
+        assert {"n": 2, "both_in_10": 1.0}.items() <= found["conflicts"]["update"].items()
+        assert 0 < found["latency_ms"]["p50"] <= found["latency_ms"]["p99"]
+        assert (0, 1.0) == (found["relationship_lane"]["cross_lane_duplicates"], found["relationship_lane"]["grouping_precision"])
+    assert {"in_the_set": 4, "active": 4} == report["relationships"]
+    assert 4 == report["comparison"]["differences"]["ndcg@10"]["overall"]["n"]
+    assert {space: {space} for space in PLACES} == {space: {name.split("/")[0] for name in ranked[space]} for space in PLACES}
+    assert not (tmp_path / "unused").exists()
+
+
+def test_the_set_that_comes_with_the_program(tmp_path: Path, run: Run) -> None:
+    """A newcomer sees the measures of both contracts and their paired difference, without a file of one's own."""
+
+    ended = run(tmp_path / "unused", "evaluate", "--demo", "--against", "rrf-1")
+
+    assert 0 == ended.returncode, ended.stderr
+    assert "244 texts in 1 spaces, 17 questions." in ended.stdout
+    assert "rrf-1 minus zscore-1, paired by question" in ended.stdout
+    assert 2 == ended.stdout.count("leaks 0")
+
+
+def test_a_line_that_asks_for_nothing(tmp_path: Path, run: Run) -> None:
+    """Neither a set nor the demo, both, or a contract against itself: the command line is wrong."""
+
+    lines = ([], ["--demo", "--set", str(tmp_path)], ["--demo", "--against", "zscore-1"])
+
+    assert [2, 2, 2] == [run(tmp_path / "unused", "evaluate", *line).returncode for line in lines]
