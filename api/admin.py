@@ -12,7 +12,25 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
+from commonlore.api.curation_table import (
+    CURATION,
+    AliasOutcome,
+    CandidateList,
+    IdentityOutcome,
+    PredicateList,
+    PredicateOutcome,
+    RenameOutcome,
+    ReversalOutcome,
+)
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
+from commonlore.domain.correct.identity_request import (
+    ListCandidatesRequest,
+    MergeEntitiesRequest,
+    NameEntityRequest,
+    ReverseCorrectionRequest,
+    SplitEntityRequest,
+)
+from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState, ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -184,6 +202,22 @@ class AdminOperations(Protocol):
 
     async def update_conflict_rules(self, key: PresentedKey, request: UpdateConflictRulesRequest, *, correlation_id: str) -> ConflictRules: ...
 
+    async def list_entity_candidates(self, key: PresentedKey, request: ListCandidatesRequest, *, correlation_id: str) -> CandidateList: ...
+
+    async def merge_entities(self, key: PresentedKey, request: MergeEntitiesRequest, *, correlation_id: str) -> IdentityOutcome: ...
+
+    async def split_entity(self, key: PresentedKey, request: SplitEntityRequest, *, correlation_id: str) -> IdentityOutcome: ...
+
+    async def reverse_entity_correction(self, key: PresentedKey, request: ReverseCorrectionRequest, *, correlation_id: str) -> ReversalOutcome: ...
+
+    async def rename_entity(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> RenameOutcome: ...
+
+    async def add_entity_alias(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> AliasOutcome: ...
+
+    async def list_predicates(self, key: PresentedKey, request: ListPredicatesRequest, *, correlation_id: str) -> PredicateList: ...
+
+    async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome: ...
+
 
 @dataclass(frozen=True, slots=True)
 class AdminSpec:
@@ -309,6 +343,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
+    *(AdminSpec(*row) for row in CURATION),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

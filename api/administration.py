@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from commonlore.api import conflicts
+from commonlore.api import conflicts, curation
 from commonlore.api.admin import (
     AdminSpace,
     ConflictDescription,
@@ -29,12 +29,31 @@ from commonlore.api.admin import (
     SpaceList,
     TeamEntry,
 )
+from commonlore.api.curation_table import (
+    AliasOutcome,
+    CandidateList,
+    IdentityOutcome,
+    PredicateList,
+    PredicateOutcome,
+    RenameOutcome,
+    ReversalOutcome,
+)
 from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
+from commonlore.db.identity import Act
 from commonlore.db.retraction import decide_quarantine
 from commonlore.db.session import TeamTransaction, actor_transaction
+from commonlore.domain.checks import require_visible
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
-from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.correct.identity_request import (
+    ListCandidatesRequest,
+    MergeEntitiesRequest,
+    NameEntityRequest,
+    ReverseCorrectionRequest,
+    SplitEntityRequest,
+)
+from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
+from commonlore.domain.tenancy.actor import Actor, PublicSpaceKind
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
     Key,
@@ -158,6 +177,49 @@ class TeamAdministration:
     async def update_conflict_rules(self, key: PresentedKey, request: UpdateConflictRulesRequest, *, correlation_id: str) -> ConflictRules:
         async with self._admitted(key) as (_, transaction, _):
             return cast(ConflictRules, await conflicts.update_conflict_rules(transaction, request))
+
+    async def list_entity_candidates(self, key: PresentedKey, request: ListCandidatesRequest, *, correlation_id: str) -> CandidateList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            await transaction.enter(actor.target(request.target_space).space_id)
+            return cast(CandidateList, await curation.candidates(transaction, request))
+
+    async def merge_entities(self, key: PresentedKey, request: MergeEntitiesRequest, *, correlation_id: str) -> IdentityOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(IdentityOutcome, await curation.merge(act, request))
+
+    async def split_entity(self, key: PresentedKey, request: SplitEntityRequest, *, correlation_id: str) -> IdentityOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(IdentityOutcome, await curation.split(act, request))
+
+    async def reverse_entity_correction(self, key: PresentedKey, request: ReverseCorrectionRequest, *, correlation_id: str) -> ReversalOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(ReversalOutcome, await curation.reverse(act, request))
+
+    async def rename_entity(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> RenameOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(RenameOutcome, await curation.rename(act, request))
+
+    async def add_entity_alias(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> AliasOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(AliasOutcome, await curation.add_alias(act, request))
+
+    async def list_predicates(self, key: PresentedKey, request: ListPredicatesRequest, *, correlation_id: str) -> PredicateList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            await transaction.enter(actor.target(request.target_space).space_id)
+            return cast(PredicateList, await curation.list_predicates(transaction, request))
+
+    async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome:
+        async with self._acting(key, request.target_space, request.reason) as act:
+            return cast(PredicateOutcome, await curation.define_predicate(act, request))
+
+    @asynccontextmanager
+    async def _acting(self, key: PresentedKey, target_space: PublicSpaceKind, reason: str) -> AsyncIterator[Act]:
+        """An act of the administrator in one of the spaces that the key may write."""
+        require_visible("/reason", reason)
+        async with self._admitted(key) as (actor, transaction, now):
+            space = actor.target(target_space)
+            await transaction.enter(space.space_id)
+            yield Act(transaction, space.space_id, reason, actor.profile_id, now)
 
     async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
         request.validate()

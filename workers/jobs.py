@@ -9,6 +9,7 @@ import procrastinate
 
 from commonlore.db.assemble import Adapters
 from commonlore.db.backlog import EMBED_PARTS, sweep
+from commonlore.db.rendering import RENDER_DOCUMENTS, render_documents
 from commonlore.workers.embed_parts import embed_parts
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,10 @@ def make_app(conninfo: str, adapters: Adapters) -> procrastinate.App:
     @app.task(name=EMBED_PARTS, queue="embedding", retry=_RETRY)
     async def run_embed_parts(team_id: str, space_id: str) -> int:
         return await embed_parts(adapters, team_id=UUID(team_id), space_id=UUID(space_id))
+
+    @app.task(name=RENDER_DOCUMENTS, queue="embedding", retry=_RETRY)
+    async def run_render_documents(team_id: str, space_id: str, entity_id: str) -> int:
+        return await render_documents(adapters.pool, team_id=UUID(team_id), space_id=UUID(space_id), entity_id=UUID(entity_id))
 
     @app.periodic(cron="* * * * * */20")
     @app.task(name="sweep", queue="upkeep", queueing_lock="sweep", pass_context=False)

@@ -41,6 +41,9 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
     "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
     "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
+    "entity": Lazy("commonlore.api.cli.curation", "entity", "Merge, split, rename and name entities of the shared space."),
+    "predicate": Lazy("commonlore.api.cli.curation", "predicate", "List and define predicates of the shared space."),
+    "correct": Lazy("commonlore.api.cli.correction", "correct", "Correct a relationship through a running service."),
     "verify-isolation": Lazy("commonlore.api.cli.isolation", "verify_isolation", "Prove that no team or space sees another."),
 }
 

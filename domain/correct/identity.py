@@ -1,0 +1,243 @@
+"""Merging and splitting entities: which relationship moves where, what meets there, and how it is taken back.
+
+Pure. A relationship is never changed to name another entity: a new row says so, and the old one stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from commonlore.domain.ids import NewId
+from commonlore.domain.ledger.relationship import Statement
+
+SupportKey = tuple[UUID, int, int]
+CurrentScope = tuple[UUID, str, str, datetime | None, str | None]
+Effect = Literal["repointed", "joined", "displaced"]
+
+
+@dataclass(slots=True)
+class Held:
+    """A relationship as it stands. `supports` are those that count, `revoked` those that were taken back, each by its place.
+
+    `other_places` are those of supports whose evidence was withdrawn; `alias_of` is the relationship that it stands for.
+    """
+
+    relationship_id: UUID
+    owner_profile_id: UUID
+    statement: Statement
+    status: str
+    version: int
+    valid_to: datetime | None
+    known_from: datetime
+    known_to: datetime | None
+    relationship_kind: str
+    current_cardinality: str
+    predicate_version: int
+    subject_name: str
+    object_name: str
+    supports: dict[SupportKey, UUID] = field(default_factory=dict)
+    revoked: dict[SupportKey, UUID] = field(default_factory=dict)
+    other_places: set[SupportKey] = field(default_factory=set)
+    copied_from: dict[UUID, UUID] = field(default_factory=dict)
+    all_supports: set[UUID] = field(default_factory=set)
+    alias_of: UUID | None = None
+
+    @property
+    def identity(self) -> tuple[UUID, Statement]:
+        return self.owner_profile_id, self.statement
+
+    @property
+    def is_current(self) -> bool:
+        return self.current_cardinality == "one" and self.status == "active"
+
+
+@dataclass(slots=True)
+class Move:
+    """One relationship and the one that takes its place; `created` tells whether that one is made for it."""
+
+    source: Held
+    target: Held
+    created: bool
+    target_before: tuple[str, datetime | None, datetime | None]
+    status_before: str
+    known_to_before: datetime | None
+    copied: list[tuple[UUID, UUID]] = field(default_factory=list)
+    reinstated: list[UUID] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a merge or split changes. `displaced` gave way to a later statement about the one current object of their author."""
+
+    moves: list[Move] = field(default_factory=list)
+    displaced: list[tuple[Held, str, datetime | None]] = field(default_factory=list)
+
+    @property
+    def joined(self) -> list[Move]:
+        return [move for move in self.moves if not move.created]
+
+
+def repoint(statement: Statement, from_id: UUID, to_id: UUID) -> Statement:
+    """The statement with one entity in place of another, at both ends."""
+    return replace(
+        statement,
+        subject_entity_id=to_id if statement.subject_entity_id == from_id else statement.subject_entity_id,
+        object_entity_id=to_id if statement.object_entity_id == from_id else statement.object_entity_id,
+    )
+
+
+def plan_moves(moving: Sequence[Held], others: Sequence[Held], *, from_id: UUID, to_id: UUID, to_name: str, new_id: NewId, now: datetime) -> Plan:
+    """Move each relationship of `from_id` to `to_id`, the earliest first.
+
+    One that its author states of `to_id` already is joined: it gains the supports, and is active if either was. Where an author
+    would hold two current objects, the later statement stays.
+    """
+    plan = Plan()
+    before: dict[UUID, tuple[str, datetime | None, datetime | None]] = {}
+    index = {held.identity: held for held in others}
+    current = {(held.owner_profile_id, held.statement.current_scope): (held, held.known_from) for held in others if held.is_current}
+    for source in sorted(moving, key=lambda held: (held.known_from, held.relationship_id)):
+        statement = repoint(source.statement, from_id, to_id)
+        target = index.get((source.owner_profile_id, statement))
+        created = target is None
+        if target is None:
+            target = _made(source, statement, from_id, to_id, to_name, new_id(), now)
+            index[target.identity] = target
+        move = Move(
+            source,
+            target,
+            created,
+            before.setdefault(target.relationship_id, (target.status, target.known_to, target.valid_to)),
+            source.status,
+            source.known_to,
+        )
+        if source.status == "active" and target.status != "active":
+            target.status, target.known_to, target.valid_to = "active", None, source.valid_to
+        if target.is_current:
+            _give_way(plan, current, target, source.known_from, now)
+        _copy(move, new_id)
+        plan.moves.append(move)
+    return plan
+
+
+def _made(source: Held, statement: Statement, from_id: UUID, to_id: UUID, to_name: str, relationship_id: UUID, now: datetime) -> Held:
+    return Held(
+        relationship_id=relationship_id,
+        owner_profile_id=source.owner_profile_id,
+        statement=statement,
+        status=source.status,
+        version=0,
+        valid_to=source.valid_to,
+        known_from=now,
+        known_to=source.known_to,
+        relationship_kind=source.relationship_kind,
+        current_cardinality=source.current_cardinality,
+        predicate_version=source.predicate_version,
+        subject_name=to_name if source.statement.subject_entity_id == from_id else source.subject_name,
+        object_name=to_name if source.statement.object_entity_id == from_id else source.object_name,
+    )
+
+
+def _give_way(plan: Plan, current: dict[tuple[UUID, CurrentScope], tuple[Held, datetime]], target: Held, stated_at: datetime, now: datetime) -> None:
+    scope = (target.owner_profile_id, target.statement.current_scope)
+    rival, since = current.get(scope, (target, stated_at))
+    if rival is target:
+        current[scope] = (target, stated_at)
+        return
+    later_is_target = (stated_at, target.relationship_id) > (since, rival.relationship_id)
+    loser = rival if later_is_target else target
+    if later_is_target:
+        current[scope] = (target, stated_at)
+        if not any(rival is move.target for move in plan.moves):
+            plan.displaced.append((rival, rival.status, rival.known_to))
+    loser.status, loser.known_to = "superseded", now
+
+
+def _copy(move: Move, new_id: NewId) -> None:
+    target = move.target
+    for place, support_id in move.source.supports.items():
+        if place in target.revoked:
+            move.reinstated.append(target.revoked.pop(place))
+        elif place not in target.supports and place not in target.other_places:
+            move.copied.append((new_id(), support_id))
+        target.supports.setdefault(place, support_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One item of a correction that is taken back, with how its rows stand now.
+
+    `own_supports` are supports of the target that count and were not copied by the correction.
+    """
+
+    effect: Effect
+    source: Held
+    status_before: str
+    known_to_before: datetime | None
+    target: Held | None
+    target_before: tuple[str, datetime | None, datetime | None] | None
+    target_status_after: str | None
+    own_supports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a relationship stands after the reversal; `alias_of` is the one that it stands for."""
+
+    relationship_id: UUID
+    from_status: str
+    status: str
+    version: int
+    valid_to: datetime | None
+    known_to: datetime | None
+    alias_of: UUID | None
+
+
+def take_back(items: Sequence[Done], *, held_scopes: Mapping[tuple[UUID, CurrentScope], UUID], now: datetime) -> list[Standing]:
+    """The rows as they stood before, each at a new version.
+
+    What happened to a target after the correction carries over to its source; what was stated of the target itself since then
+    stays with the target. `held_scopes` are the current places that rows outside this correction hold now.
+    """
+    # Several may have met in one target; the item that it was made for says what becomes of it.
+    targets = {item.target.relationship_id: item for item in sorted(items, key=lambda item: item.effect == "repointed") if item.target is not None}
+    return [*(_target_after(item, now) for item in targets.values()), *(_source_after(item, held_scopes, now) for item in items)]
+
+
+def _target_after(item: Done, now: datetime) -> Standing:
+    target = item.target
+    assert target is not None and item.target_before is not None
+    if item.effect == "repointed":
+        stays = item.own_supports > 0
+        status = target.status if stays or target.status != "active" else "superseded"
+        known_to = target.known_to if status == target.status else now
+        return Standing(
+            target.relationship_id,
+            target.status,
+            status,
+            target.version + 1,
+            target.valid_to,
+            known_to,
+            None if stays else item.source.relationship_id,
+        )
+    before_status, before_known_to, before_valid_to = item.target_before
+    moved_on = target.status != item.target_status_after or (before_status != "active" and item.own_supports > 0)
+    if moved_on or before_status == target.status:
+        return Standing(target.relationship_id, target.status, target.status, target.version + 1, target.valid_to, target.known_to, None)
+    return Standing(target.relationship_id, target.status, before_status, target.version + 1, before_valid_to, before_known_to, None)
+
+
+def _source_after(item: Done, held_scopes: Mapping[tuple[UUID, CurrentScope], UUID], now: datetime) -> Standing:
+    source, target = item.source, item.target
+    moved_on = target is not None and target.status != item.target_status_after
+    status, known_to = (target.status, target.known_to) if moved_on and target is not None else (item.status_before, item.known_to_before)
+    if status == "active":
+        if not source.supports:
+            status, known_to = "pending_evidence", now
+        elif source.current_cardinality == "one" and (source.owner_profile_id, source.statement.current_scope) in held_scopes:
+            status, known_to = "superseded", now
+    return Standing(source.relationship_id, source.status, status, source.version + 1, source.valid_to, known_to, None)
