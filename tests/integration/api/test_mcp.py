@@ -13,6 +13,7 @@ import pytest_asyncio
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from commonlore.api.operations import TOOLS
 from commonlore.domain.ids import new_id
 from commonlore.domain.tenancy.key import mint
 from tests.support.edge import KEY, TEAM, Edge, running_edge
@@ -250,7 +251,7 @@ async def test_an_unknown_tool_is_told_the_names(client: httpx.AsyncClient) -> N
 
     error = (await call(client, {}, name="nope")).json()["error"]
 
-    assert ("unknown tool; expected one of remember, recall_memory, trace_memory", "invalid_input") == (error["message"], error["data"]["code"])
+    assert (f"unknown tool; expected one of {', '.join(TOOLS)}", "invalid_input") == (error["message"], error["data"]["code"])
 
 
 @pytest.mark.parametrize(
@@ -280,15 +281,16 @@ async def test_a_session_id_is_ignored(client: httpx.AsyncClient) -> None:
 
 
 async def test_the_list_on_the_wire_is_short(client: httpx.AsyncClient) -> None:
-    """Under 4,000 tokens at four characters a token, with closed schemas."""
+    """Under 4,000 tokens at four characters a token, with closed schemas, and without the tools that agents are not shown."""
 
     answer = await ask(client, "tools/list", mcp_protocol_version="2025-11-25")
     tools = answer.json()["result"]["tools"]
 
     assert len(answer.text) / 4 < 4000
-    assert [("remember", False), ("recall_memory", False), ("trace_memory", False)] == [
+    assert [(spec.name, False) for spec in TOOLS.values() if spec.listed] == [
         (tool["name"], tool["inputSchema"]["additionalProperties"]) for tool in tools
     ]
+    assert "contest_evidence" not in {tool["name"] for tool in tools}
 
 
 @pytest.mark.parametrize("mode", ["2025-11-25", "2026-07-28"])
