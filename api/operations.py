@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, get_type_hints, is_typeddict
+from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_typeddict
 
 from commonlore.api.results import ContestResult, CorrectResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
@@ -70,7 +70,8 @@ class ToolSpec:
     def required_keys(self) -> tuple[str, ...]:
         """Top-level keys that every answer has, in the order of the result type."""
         assert is_typeddict(self.result)
-        return tuple(name for name in get_type_hints(self.result) if name in self.result.__required_keys__)
+        # With annotations as text, Python 3.11 does not see NotRequired by itself.
+        return tuple(name for name, hint in get_type_hints(self.result, include_extras=True).items() if get_origin(hint) is not NotRequired)
 
     def of(self, operations: Operations) -> Operation:
         operation: Operation = getattr(operations, self.name)

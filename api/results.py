@@ -93,6 +93,7 @@ class RecallResult(TypedDict):
     search_states: dict[str, SearchState]
     degradations: list[dict[str, Any]]
     suggested_actions: list[dict[str, Any]]
+    trace: NotRequired[dict[str, Any]]
 
 
 class RetractedEvidence(TypedDict):

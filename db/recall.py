@@ -193,6 +193,7 @@ def _evidence_row(row: DictRow) -> EvidenceRow:
         withdrawn=row["withdrawn"],
         paths=tuple(SupportPath(UUID(key), group, active) for key, group, active in row["paths"] or ()),
         equivalents=tuple(row["equivalents"]),
+        owner_profile_id=row["owner_profile_id"],
     )
 
 

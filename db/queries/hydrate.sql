@@ -32,7 +32,7 @@
 -- name: hydrate_evidence
 -- One row an id that exists in the space, unordered: the row, the parts asked for, what withdrew it, its granted paths,
 -- and the other eligible evidence of the same text, newest first.
-select e.evidence_id, e.content_sha256, e.part_count, e.source, e.source_type, e.authority, e.speaker, e.session, e.occurred_at, e.known_from,
+select e.evidence_id, e.owner_profile_id, e.content_sha256, e.part_count, e.source, e.source_type, e.authority, e.speaker, e.session, e.occurred_at, e.known_from,
        o.retired_at is null as owner_active,
        coalesce(e.known_from <= %(known_at)s::timestamptz, true) as known_in_view,
        (select jsonb_agg(jsonb_build_array(p.part_no, coalesce(p.text, e.content)))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID
 
+from commonlore.domain.recall.reasons import Exclusion
 from commonlore.domain.recall.result import EvidenceRow, SupportPath
 from commonlore.domain.tenancy.actor import UnclaimedEvidence
-
-Exclusion = Literal[
-    "owner_inactive", "not_yet_known", "superseded", "retracted", "erased", "quarantined", "source_revised", "unsupported", "unclaimed"
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ StepName = Literal[
     "group",
     "subtract",
     "fall_back",
-    "find_conflicts",
-    "explain",
+    "say_conflicts",
     "conclude",
+    "explain",
 ]
 STEPS: tuple[StepName, ...] = get_args(StepName)
 FetchFor = Literal["both", "evidence", "relationships"]

@@ -31,6 +31,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expand_from_entity_ids: Annotated[
         Annotated[list[UUID], Meta(max_length=50)], Meta(description="Only relationships that touch one of these entities.")
     ] = []
+    trace: Annotated[bool, Meta(description="Say why: ranks, reasons and times.")] = False
 
     def view(self) -> TemporalView:
         """

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from commonlore.domain.conflict.view import ConflictItem
 from commonlore.domain.degradation import Degradation, SearchState
+from commonlore.domain.recall.explanation import RecallTrace
 
 Withdrawn = Literal["superseded", "retracted", "erased", "quarantined", "source_revised"]
 
@@ -52,6 +53,7 @@ class EvidenceRow:
     withdrawn: Withdrawn | None
     paths: tuple[SupportPath, ...]
     equivalents: tuple[UUID, ...] = ()
+    owner_profile_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class RecallResult(Struct, frozen=True, kw_only=True):
     search_states: dict[str, SearchState]
     degradations: list[DegradationItem]
     suggested_actions: list[dict[str, object]]
+    trace: RecallTrace | UnsetType = UNSET
 
 
 def render_degradations(degradations: set[Degradation]) -> list[DegradationItem]:

@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from commonlore.domain.degradation import Degradation, SearchState, combine
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.conflict_lane import fill_conflict_lane
 from commonlore.domain.recall.evidence_lane import fill_evidence_lane
+from commonlore.domain.recall.explain import explain
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.relationship_lane import fill_relationship_lane
@@ -48,17 +51,18 @@ async def recall(
         statistics = await snapshot.read_statistics(intent)
     with record.step("make_plan"):
         plan = make_plan(intent, statistics, policy)
+    record.keeps_fetches = request.trace
     state = RecallState(snapshot, request, intent, policy, vector, plan, record)
     if len(statistics) < len(snapshot.actor.spaces_to_read):
         state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     fetched = await state.fetch(policy.depth_rows, lane="both")
     results = await fill_evidence_lane(state, fetched)
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
-    with record.step("find_conflicts"):
+    with record.step("say_conflicts"):
         conflicts = await fill_conflict_lane(state, results)
     with record.step("conclude"):
         _state_vectors(state, (await vector).under(plan.contract_key), statistics)
-        return RecallResult(
+        result = RecallResult(
             recall_id=recall_id,
             results=results,
             conflicts=conflicts,
@@ -69,6 +73,11 @@ async def recall(
             degradations=render_degradations(state.degradations),
             suggested_actions=[],
         )
+    if not request.trace:
+        return result
+    with record.step("explain"):
+        found = await explain(state, results, relationships)
+    return replace(result, trace=replace(found, timings_ms=record.milliseconds()))
 
 
 def _state_vectors(state: RecallState, embedded: QueryVector, statistics: Sequence[tuple[Space, SpaceStatistics]]) -> None:

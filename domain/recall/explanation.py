@@ -1,0 +1,98 @@
+"""What `trace: true` adds to the answer of a recall: places and reasons, never a score and never the id of a space."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from commonlore.domain.recall.reasons import Exclusion
+
+EvidenceOutcome = Literal["returned", "equal_text", "already_known", "beyond_limit"] | Exclusion
+GroupOutcome = Literal["returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "beyond_limit"]
+
+
+class TracePolicy(Struct, frozen=True, kw_only=True):
+    version: str
+    evidence_contract: str
+    depth_rows: int
+    depth_cap_rows: int
+    postings_budget: int
+
+
+class TraceTerms(Struct, frozen=True, kw_only=True):
+    """`searched` are the terms of the query; `function_words` stand in it and were left out."""
+
+    searched: list[str]
+    function_words: list[str]
+
+
+class TraceDepth(Struct, frozen=True, kw_only=True):
+    """How deep the last fetch of a lane went, and how many followed the first."""
+
+    rows: int
+    refills: int
+
+
+class TraceSpace(Struct, frozen=True, kw_only=True):
+    """Candidates of each branch that the caller may see, and terms that went over the budget of postings here."""
+
+    space_kind: str
+    evidence_lexical: int
+    evidence_vector: int
+    relationship_lexical: int
+    relationship_vector: int
+    evidence_terms_over_budget: list[str]
+    relationship_terms_over_budget: list[str]
+    space: str | UnsetType = UNSET
+
+
+class TraceEvidence(Struct, frozen=True, kw_only=True):
+    """One candidate. A rank counts the candidates of its branch and space that the caller may see; none: not found there.
+
+    `ranked` is false where the search itself left the candidate out, so that it took no place.
+    """
+
+    evidence_id: str
+    outcome: EvidenceOutcome
+    space_kind: str
+    ranked: bool
+    rank: int | UnsetType = UNSET
+    lexical_rank: int | UnsetType = UNSET
+    vector_rank: int | UnsetType = UNSET
+    space: str | UnsetType = UNSET
+
+
+class TraceGroup(Struct, frozen=True, kw_only=True):
+    """One semantic group: who speaks for it, the other members, and the best place of a member in each branch of its space."""
+
+    relationship_id: str
+    equivalent_relationship_ids: list[str]
+    outcome: GroupOutcome
+    space_kind: str
+    rank: int | UnsetType = UNSET
+    lexical_rank: int | UnsetType = UNSET
+    vector_rank: int | UnsetType = UNSET
+    space: str | UnsetType = UNSET
+
+
+class TraceLimit(Struct, frozen=True, kw_only=True):
+    """A limit that cut something; `cut` counts what, where it is known."""
+
+    name: str
+    value: int
+    cut: int | UnsetType = UNSET
+
+
+class RecallTrace(Struct, frozen=True, kw_only=True):
+    """`evidence` and `relationships` are in the order of the lanes. `truncated`: more candidates than a trace names."""
+
+    policy: TracePolicy
+    terms: TraceTerms
+    depth: dict[str, TraceDepth]
+    spaces: list[TraceSpace]
+    evidence: list[TraceEvidence]
+    relationships: list[TraceGroup]
+    limits: list[TraceLimit]
+    truncated: bool
+    timings_ms: dict[str, float]
