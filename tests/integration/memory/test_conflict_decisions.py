@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from commonlore.domain.conflict.request import UpdateConflictRulesRequest
+from commonlore.domain.correct.identity_request import MergeEntitiesRequest
 from commonlore.domain.errors import CommonloreError, Conflict, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
 from commonlore.domain.withdraw.retract import RetractRequest
@@ -325,3 +326,18 @@ async def test_the_rules_of_a_team_are_its_own(memory: Memory) -> None:
     assert {"review_days": 30, "quorum": 2, "automatic": True, "last_write_wins": False} == changed
     assert {"review_days": 7, "quorum": 2, "automatic": False, "last_write_wins": False} == other
     assert [(30, 30)] == memory.sql("select review_days, extract(day from review_due_at - known_from)::int from commonlore.conflict_case")
+
+
+async def test_two_names_of_one_thing_are_no_conflict_once_they_are_merged(memory: Memory) -> None:
+    """The merge ends the case, since both members then say the same; a view of the time before still has it."""
+
+    team = await contest(memory)
+    opened = memory.clock.now.isoformat()
+    memory.clock.advance(hours=1)
+    ids = dict(memory.sql("select display_name, entity_id from commonlore.entity_name where display_name in ('PostgreSQL', 'MySQL')"))
+    request = MergeEntitiesRequest(from_entity_id=ids["MySQL"], to_entity_id=ids["PostgreSQL"], apply=True, reason="one product")
+    await administration(memory).merge_entities(team.ada.key, request, correlation_id="test")
+
+    assert [("dismissed", "write")] == memory.sql("select status, closed_by from commonlore.conflict_case")
+    assert [] == (await views(memory, team.ann))[1]
+    assert [("open", ["candidate", "candidate"])] == (await views(memory, team.ann, known_at=opened))[1]
