@@ -190,10 +190,14 @@ def a_smaller_limit_gives_a_prefix(world: World) -> None:
     ann = world.actor()
     ann.ingest_all([f"kumquat {'apple ' * (number % 5)}row {number}" for number in range(40)])
 
-    found = [ann.contexts("kumquat apple", limit=limit) for limit in (1, 2, 5, 20)]
+    answers = [ann.recall("kumquat apple", limit=limit, trace=True) for limit in (1, 2, 5, 20)]
+    found = [[item["evidence_id"] for item in answer["results"]] for answer in answers]
+    candidates = [[item["evidence_id"] for item in answer["trace"]["evidence"]] for answer in answers]
 
     assert [1, 2, 5, 20] == [len(lane) for lane in found]
-    assert [found[3][: len(lane)] for lane in found] == found
+    assert [candidates[3][: len(lane)] for lane in found] == found
+    assert [candidates[3]] * 4 == candidates
+    assert 40 == len(set(candidates[3]))
 
 
 @case("B210-a")
