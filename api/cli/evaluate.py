@@ -23,6 +23,7 @@ from commonlore.api.cli.serving import address_of, listen, load_early, serving
 from commonlore.api.cli.up import configure_logging, run_loop, service, signals_interrupt
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.locate import Database, open_database
+from commonlore.db.planner import refresh
 from commonlore.db.settings import PREFIX, Settings, read_settings
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.policy import RankingPolicy
@@ -137,6 +138,8 @@ class _Measurement:
                 await self._load(clients[0], spaces)
             with _timed(self._seconds, "embedding"):
                 await self._wait_for_vectors()
+            with _timed(self._seconds, "settling"):
+                await asyncio.to_thread(refresh, self._database.admin_conninfo)
             with _timed(self._seconds, "asking"):
                 asked = await self._ask(clients, spaces)
         return spaces, asked, self._seconds

@@ -15,6 +15,8 @@ import httpx
 
 from commonlore.api.evaluation.sets import Document, EvaluationSet, Question, Statement
 from commonlore.api.importing import MOST_LINES, stopped
+from commonlore.domain.errors import OperatorError
+from commonlore.domain.ledger.predicate import predicate_key
 from commonlore.domain.quality.lane import LaneAnswer, LaneItem
 
 LANE_LIMIT = 5
@@ -69,9 +71,12 @@ async def load(client: httpx.AsyncClient, texts: EvaluationSet, spaces: Mapping[
                 await _store(client, space, space.keys[number % len(space.keys)], batch, wanted)
                 done(len(batch))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_LANES):
-            group.create_task(lane())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_LANES):
+                group.create_task(lane())
+    except* OperatorError as failed:
+        raise failed.exceptions[0] from None
 
 
 def _by_last_document(texts: EvaluationSet) -> dict[str, list[Statement]]:
@@ -85,8 +90,13 @@ def _by_last_document(texts: EvaluationSet) -> dict[str, list[Statement]]:
 
 
 def _fits(statement: Statement) -> bool:
+    """Whether the service could read it at all; one that it cannot would have the whole batch refused."""
+    try:
+        predicate_key(statement.predicate)
+    except ValueError:
+        return False
     names = (statement.subject, statement.object)
-    return all(0 < len(name) <= _MOST_NAME_CHARS for name in names) and 0 < len(statement.predicate) <= _MOST_PREDICATE_CHARS
+    return len(statement.predicate) <= _MOST_PREDICATE_CHARS and all(name.strip() and len(name) <= _MOST_NAME_CHARS for name in names)
 
 
 def _batches(documents: Sequence[Document], wanted: Mapping[str, list[Statement]]) -> Iterator[list[Document]]:
@@ -116,13 +126,11 @@ async def _store(client: httpx.AsyncClient, space: LoadedSpace, key: str, batch:
         space.evidence[document.id] = stored["evidence_id"]
     for outcome in answer["relationship_results"]:
         statement = statements[outcome["ref"]]
+        space.outcomes[outcome["splits"][0]["status"] if outcome["splits"] else outcome.get("reason", "not_stored")] += 1
         for split in outcome["splits"]:
-            space.outcomes[split["status"]] += 1
             space.meaning.setdefault(split["relationship_id"], meaning_of(statement))
             if split["status"] == "active":
                 space.citable.update(statement.documents)
-        if not outcome["splits"]:
-            space.outcomes[outcome.get("reason", "not_stored")] += 1
 
 
 def _relationship(ref: str, item: Statement, places: Mapping[str, int], space: LoadedSpace) -> dict[str, Any]:
@@ -184,7 +192,10 @@ def read_answer(answer: Mapping[str, Any], space: LoadedSpace, question: Questio
 async def _post(client: httpx.AsyncClient, key: str, tool: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
     for attempt in range(_MOST_TRIES):
         begun = time.perf_counter()
-        response = await client.post(f"/v1/{tool}", json=body, headers={"authorization": f"Bearer {key}"})
+        try:
+            response = await client.post(f"/v1/{tool}", json=body, headers={"authorization": f"Bearer {key}"})
+        except httpx.TransportError as error:
+            raise stopped(f"the service does not answer {tool} ({type(error).__name__})") from error
         milliseconds = (time.perf_counter() - begun) * 1000
         if response.status_code == 200:
             answer: dict[str, Any] = response.json()

@@ -48,7 +48,8 @@ def make_report(
     }
     if texts.statements:
         outcomes: Counter[str] = sum((space.outcomes for space in spaces.values()), Counter())
-        report["relationships"] = {"in_the_set": len(texts.statements), **dict(sorted(outcomes.items()))}
+        unsent = len(texts.statements) - outcomes.total()
+        report["relationships"] = {"in_the_set": len(texts.statements), "not_sent": unsent, **dict(sorted(outcomes.items()))}
     if len(asked) == 2:
         base, against = (score_run(one.run, texts.judged) for one in asked)
         report["comparison"] = {

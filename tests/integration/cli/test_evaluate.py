@@ -31,6 +31,7 @@ def a_set(folder: Path) -> Path:
         qrels.append({"query_id": f"{space}-2", "doc_id": f"{space}/2", "grade": 1})
         conflicts.append({"query_id": space, "kind": "update", "side_a": [f"{space}/0"], "side_b": [f"{space}/1"]})
         triples += [{"subject": "Ada", "predicate": "is in", "object": space, "evidence_ids": [f"{space}/{number}"]} for number in (0, 21)]
+    triples.append({"subject": "Ada", "predicate": "1984", "object": "Oslo", "evidence_ids": ["Oslo/0"]})
     for name, lines in (("corpus", corpus), ("queries", queries), ("qrels", qrels), ("conflicts", conflicts), ("triples", triples)):
         write(folder, name, lines)
     return folder
@@ -53,7 +54,7 @@ def test_two_spaces_with_the_same_words(tmp_path: Path, run: Run) -> None:
         assert {"n": 2, "both_in_10": 1.0}.items() <= found["conflicts"]["update"].items()
         assert 0 < found["latency_ms"]["p50"] <= found["latency_ms"]["p99"]
         assert (0, 1.0) == (found["relationship_lane"]["cross_lane_duplicates"], found["relationship_lane"]["grouping_precision"])
-    assert {"in_the_set": 4, "active": 4} == report["relationships"]
+    assert {"in_the_set": 5, "not_sent": 1, "active": 4} == report["relationships"]
     assert 4 == report["comparison"]["differences"]["ndcg@10"]["overall"]["n"]
     assert {space: {space} for space in PLACES} == {space: {name.split("/")[0] for name in ranked[space]} for space in PLACES}
     assert not (tmp_path / "unused").exists()
