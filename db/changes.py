@@ -40,7 +40,7 @@ async def write_changes(
     # A held text may support a row that stays as it is.
     settled = sorted({*touched, *(item.relationship_id for item in changes.relationships), *(item.relationship_id for item in changes.supports)})
     async with transaction.connection.pipeline():
-        for name in ("entities", "resolutions", "values", "predicates"):
+        for name in ("entities", "names", "resolutions", "values", "predicates"):
             await _rows(transaction, name, getattr(changes, name), common)
         await _rows(transaction, "changed", [item for item in changes.changed if item.status != "active"], common)
         await _rows(transaction, "changed", [item for item in changes.changed if item.status == "active"], common)

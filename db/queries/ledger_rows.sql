@@ -13,6 +13,15 @@ select %(team_id)s::uuid, %(space_epoch)s::bigint, r.entity_name_id, r.entity_id
 from jsonb_to_recordset(%(rows)s::text::jsonb)
     as r (entity_name_id uuid, entity_id uuid, entity_kind text, display_name text, name_key text);
 
+-- name: names
+-- Aliases that a text taught.
+insert into commonlore.entity_name
+    (team_id, space_epoch, entity_name_id, entity_id, entity_kind, display_name, name_key, name_kind, evidence_id, span_start, span_end, known_from)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, r.entity_name_id, r.entity_id, r.entity_kind, r.display_name, r.name_key, 'alias',
+       r.evidence_id, r.span_start, r.span_end, %(now)s::timestamptz
+from jsonb_to_recordset(%(rows)s::text::jsonb)
+    as r (entity_name_id uuid, entity_id uuid, entity_kind text, display_name text, name_key text, evidence_id uuid, span_start int, span_end int);
+
 -- name: resolutions
 insert into commonlore.entity_resolution_event
     (team_id, space_epoch, event_id, submission_id, mention_ref, name, entity_kind, action, entity_id, known_from)

@@ -16,6 +16,19 @@ class EntityRow(Struct, frozen=True, kw_only=True):
     name_key: str
 
 
+class NameRow(Struct, frozen=True, kw_only=True):
+    """An alias and the place in a text that carries it."""
+
+    entity_name_id: UUID
+    entity_id: UUID
+    entity_kind: str
+    display_name: str
+    name_key: str
+    evidence_id: UUID
+    span_start: int
+    span_end: int
+
+
 class ResolutionRow(Struct, frozen=True, kw_only=True):
     event_id: UUID
     mention_ref: str
@@ -152,6 +165,7 @@ class Changes(Struct, kw_only=True):
     """In the order in which they are written."""
 
     entities: list[EntityRow] = field(default_factory=list)
+    names: list[NameRow] = field(default_factory=list)
     resolutions: list[ResolutionRow] = field(default_factory=list)
     values: list[ValueRow] = field(default_factory=list)
     predicates: list[PredicateRow] = field(default_factory=list)

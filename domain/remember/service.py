@@ -30,6 +30,7 @@ from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.contest import CaseWriter, contexts_of, recited, require_scope
 from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
 from commonlore.domain.remember.ground import CitedText
+from commonlore.domain.remember.learn import learn_names
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult, SplitResult
@@ -227,15 +228,9 @@ async def _relate(
     existing = await writer.read_relationships([item.statement for item in resolved if item.statement is not None])
     known_ids = {item.relationship_id for item in existing}
     existing += [item for item in targets.values() if item.relationship_id not in known_ids]
-    results = decide(
-        resolved,
-        existing=existing,
-        cited={index: _cited(item, place) for index, (item, place) in enumerate(zip(prepared.evidence, stored, strict=True))},
-        known_cited=known_cited,
-        changes=changes,
-        new_id=new_id,
-        now=submission.now,
-    )
+    cited = {index: _cited(item, place) for index, (item, place) in enumerate(zip(prepared.evidence, stored, strict=True))}
+    results = decide(resolved, existing=existing, cited=cited, known_cited=known_cited, changes=changes, new_id=new_id, now=submission.now)
+    changes.names.extend(learn_names(resolved, names, cited, known_cited, new_id=new_id))
     waiting = await writer.write(submission, changes, vectors)
     brought = recited(prepared.relationships, cases, [place.evidence_id for place in stored], known_cited)
     for conflict_id, evidence_ids in brought.items():

@@ -1,0 +1,142 @@
+"""Which relationship moves where when two entities become one, and how it is taken back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from commonlore.domain.correct.identity import Done, Held, Plan, plan_moves, repoint, take_back
+from commonlore.domain.ids import new_id
+from commonlore.domain.ledger.relationship import Statement
+from tests.support.memory import START
+
+GONE, KEPT, ZIG, OWNER, OTHER = (UUID(int=number) for number in range(1, 6))
+NOW = START + timedelta(days=1)
+
+
+def held(number: int, subject: UUID, target: UUID, *, owner: UUID = OWNER, **fields: Any) -> Held:
+    statement = Statement(subject, fields.pop("predicate", "uses"), target, None, "+", None, None)
+    plain: dict[str, Any] = {
+        "status": "active", "version": 1, "valid_to": None, "known_from": START + timedelta(hours=number), "known_to": None,
+        "relationship_kind": "state", "current_cardinality": "many", "predicate_version": 1, "subject_name": "s", "object_name": "o",
+        "supports": {(UUID(int=100 + number), 0, 5): UUID(int=200 + number)},
+    }  # fmt: skip
+    return Held(UUID(int=10 + number), owner, statement, **{**plain, **fields})
+
+
+def planned(moving: list[Held], others: list[Held]) -> Plan:
+    return plan_moves(moving, others, from_id=GONE, to_id=KEPT, to_name="Kept", new_id=new_id, now=NOW)
+
+
+def test_both_ends_are_repointed() -> None:
+    moved = repoint(Statement(GONE, "knows", GONE, None, "+", None, None), GONE, KEPT)
+
+    assert (KEPT, KEPT) == (moved.subject_entity_id, moved.object_entity_id)
+
+
+def test_a_statement_of_its_own_gets_a_new_row_with_its_supports() -> None:
+    plan = planned([held(1, GONE, ZIG)], [])
+
+    (move,) = plan.moves
+    assert (True, "active", KEPT, "Kept", "o") == (
+        move.created,
+        move.target.status,
+        move.target.statement.subject_entity_id,
+        move.target.subject_name,
+        move.target.object_name,
+    )
+    assert [UUID(int=201)] == [source for _, source in move.copied]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "expected"),
+    [
+        ("active", "superseded", "active"),
+        ("active", "active", "active"),
+        ("pending_evidence", "active", "active"),
+        ("retracted", "superseded", "superseded"),
+    ],
+)
+def test_the_same_statement_is_joined_and_active_if_either_was(mine: str, theirs: str, expected: str) -> None:
+    """Another author's is not the same row."""
+    plan = planned([held(1, GONE, ZIG, status=mine)], [held(2, KEPT, ZIG, status=theirs), held(3, KEPT, ZIG, owner=OTHER)])
+
+    (move,) = plan.moves
+    assert (False, UUID(int=12), expected, (theirs, None, None)) == (
+        move.created,
+        move.target.relationship_id,
+        move.target.status,
+        move.target_before,
+    )
+
+
+def test_a_support_that_was_revoked_is_reinstated_and_one_that_is_there_is_not_copied() -> None:
+    place, there = (UUID(int=101), 0, 5), (UUID(int=102), 0, 5)
+    source = held(1, GONE, ZIG, supports={place: UUID(int=201), there: UUID(int=202)})
+    target = held(2, KEPT, ZIG, supports={there: UUID(int=302)}, revoked={place: UUID(int=301)})
+
+    (move,) = planned([source], [target]).moves
+
+    assert ([UUID(int=301)], []) == (move.reinstated, move.copied)
+
+
+@pytest.mark.parametrize(("number", "moved", "displaced"), [(5, "active", 1), (1, "superseded", 0)])
+def test_the_later_statement_keeps_the_one_current_place(number: int, moved: str, displaced: int) -> None:
+    one = {"predicate": "primary_database", "current_cardinality": "one"}
+    plan = planned([held(number, GONE, ZIG, **one)], [held(3, KEPT, OTHER, **one)])
+
+    assert (moved, displaced) == (plan.moves[0].target.status, len(plan.displaced))
+
+
+def done(
+    effect: Any = "repointed",
+    *,
+    own: int = 0,
+    source: Held | None = None,
+    target_status: str = "active",
+    after: str = "active",
+    before: str = "active",
+) -> Done:
+    target = held(2, KEPT, ZIG, status=target_status, version=4)
+    moved = source or held(1, GONE, ZIG, status="superseded", version=3, known_to=NOW)
+    return Done(effect, moved, "active", None, target, (before, None, None), after, own)
+
+
+@pytest.mark.parametrize(
+    ("item", "target", "source"),
+    [
+        (done(), ("superseded", True), "active"),
+        (done(own=1), ("active", False), "active"),
+        (done(target_status="superseded"), ("superseded", True), "superseded"),
+        (done("joined", before="superseded"), ("superseded", False), "active"),
+        (done("joined", before="superseded", own=1), ("active", False), "active"),
+        (done("joined", target_status="retracted"), ("retracted", False), "retracted"),
+        (done(source=held(1, GONE, ZIG, status="superseded", supports={})), ("superseded", True), "pending_evidence"),
+    ],
+)
+def test_what_is_taken_back_stands_as_before_but_for_what_happened_since(item: Done, target: tuple[str, bool], source: str) -> None:
+    first, second = take_back([item], held_scopes={}, now=NOW)
+
+    assert (target, source) == ((first.status, first.alias_of is not None), second.status)
+    assert (5, item.source.version + 1, None) == (first.version, second.version, second.alias_of)
+
+
+def test_two_that_met_in_one_target_change_it_once() -> None:
+    first, second = done(), done("joined", source=held(9, GONE, ZIG, status="superseded"))
+
+    assert (
+        3
+        == len({standing.relationship_id for standing in take_back([first, second], held_scopes={}, now=NOW)})
+        == len(take_back([first, second], held_scopes={}, now=NOW))
+    )
+
+
+def test_a_current_place_that_is_taken_stays_taken() -> None:
+    source = held(1, GONE, ZIG, status="superseded", current_cardinality="one")
+
+    standing = take_back([done(source=source)], held_scopes={(OWNER, source.statement.current_scope): OTHER}, now=NOW)[-1]
+
+    assert ("superseded", NOW) == (standing.status, standing.known_to)
