@@ -64,11 +64,13 @@ def test_the_set_that_comes_with_the_program(tmp_path: Path, run: Run) -> None:
     """A newcomer sees the measures of both contracts and their paired difference, without a file of one's own."""
 
     ended = run(tmp_path / "unused", "evaluate", "--demo", "--against", "rrf-1")
+    overall = [line for line in ended.stdout.splitlines() if line.startswith(" overall")]
 
     assert 0 == ended.returncode, ended.stderr
     assert "244 texts in 1 spaces, 17 questions." in ended.stdout
     assert "rrf-1 minus zscore-1, paired by question" in ended.stdout
     assert 2 == ended.stdout.count("leaks 0")
+    assert 2 == len(set(overall)), "each contract has its own order"
 
 
 def test_a_line_that_asks_for_nothing(tmp_path: Path, run: Run) -> None:
