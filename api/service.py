@@ -111,9 +111,7 @@ class MemoryOperations:
         record = measure.record
         async with AsyncExitStack() as stack:
             with record.step("authenticate"):
-                snapshot = await stack.enter_async_context(
-                    recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms)
-                )
+                snapshot = await stack.enter_async_context(recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms))
             self.note(snapshot.actor)
             snapshot.actor.require("read")
             embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
