@@ -34,7 +34,10 @@ Step = Callable[[int], None]
 
 @dataclass(slots=True)
 class LoadedSpace:
-    """What a space's team holds, as the service named it. `keys`: one for each author, who take turns."""
+    """What a space's team holds, as the service named it. `keys`: one for each author, who take turns.
+
+    `merged` counts what was stored as a relationship that was there already, by whether it states the same.
+    """
 
     keys: tuple[str, ...]
     documents: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -42,6 +45,7 @@ class LoadedSpace:
     meaning: dict[str, str] = field(default_factory=dict)
     citable: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
+    merged: Counter[bool] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,8 @@ async def _store(client: httpx.AsyncClient, space: LoadedSpace, key: str, batch:
         statement = statements[outcome["ref"]]
         space.outcomes[outcome["splits"][0]["status"] if outcome["splits"] else outcome.get("reason", "not_stored")] += 1
         for split in outcome["splits"]:
+            if split["relationship_id"] in space.meaning:
+                space.merged[space.meaning[split["relationship_id"]] == meaning_of(statement)] += 1
             space.meaning.setdefault(split["relationship_id"], meaning_of(statement))
             if split["status"] == "active":
                 space.citable.update(statement.documents)

@@ -48,8 +48,10 @@ def make_report(
     }
     if texts.statements:
         outcomes: Counter[str] = sum((space.outcomes for space in spaces.values()), Counter())
+        merged: Counter[bool] = sum((space.merged for space in spaces.values()), Counter())
         unsent = len(texts.statements) - outcomes.total()
         report["relationships"] = {"in_the_set": len(texts.statements), "not_sent": unsent, **dict(sorted(outcomes.items()))}
+        report["relationships"] |= {"merged": merged.total(), "merged_wrongly": merged[False]}
     if len(asked) == 2:
         base, against = (score_run(one.run, texts.judged) for one in asked)
         report["comparison"] = {

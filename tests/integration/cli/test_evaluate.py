@@ -54,7 +54,7 @@ def test_two_spaces_with_the_same_words(tmp_path: Path, run: Run) -> None:
         assert {"n": 2, "both_in_10": 1.0}.items() <= found["conflicts"]["update"].items()
         assert 0 < found["latency_ms"]["p50"] <= found["latency_ms"]["p99"]
         assert (0, 1.0) == (found["relationship_lane"]["cross_lane_duplicates"], found["relationship_lane"]["grouping_precision"])
-    assert {"in_the_set": 5, "not_sent": 1, "active": 4} == report["relationships"]
+    assert {"in_the_set": 5, "not_sent": 1, "active": 4, "merged": 0, "merged_wrongly": 0} == report["relationships"]
     assert 4 == report["comparison"]["differences"]["ndcg@10"]["overall"]["n"]
     assert {space: {space} for space in PLACES} == {space: {name.split("/")[0] for name in ranked[space]} for space in PLACES}
     assert not (tmp_path / "unused").exists()
