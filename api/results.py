@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from commonlore.domain.recall.explanation import RecallTrace
+
 SearchState = Literal["current", "not_required", "pending", "failed"]
 PublicSpaceKind = Literal["private", "team_shared"]
 
@@ -93,7 +95,7 @@ class RecallResult(TypedDict):
     search_states: dict[str, SearchState]
     degradations: list[dict[str, Any]]
     suggested_actions: list[dict[str, Any]]
-    trace: NotRequired[dict[str, Any]]
+    trace: NotRequired[RecallTrace]
 
 
 class RetractedEvidence(TypedDict):

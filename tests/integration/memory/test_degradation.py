@@ -255,6 +255,22 @@ async def test_a_broken_private_space_leaves_the_shared_one_whole(memory: Memory
     assert [("Pelican in team_shared.", "team_shared")] == [(item["context"], item["space_kind"]) for item in answer["results"][:1]]
 
 
+@pytest.mark.parametrize("table", ["evidence_posting", "evidence_statistic", "relationship_posting", "evidence_vector_1"])
+async def test_a_trace_does_not_mind_a_broken_space(memory: Memory, table: str) -> None:
+    """It says what the answer says, with withdrawn evidence to look up or without."""
+    ann = await both_spaces(memory)
+    [gone] = await memory.remember_all(ann, ["Pelican in retreat."])
+    await memory.retract(ann, gone)
+    break_space(memory, table, "credential_private")
+
+    plain, traced = await memory.recall(ann, "pelican"), await memory.recall(ann, "pelican", trace=True)
+    trace = traced.pop("trace")
+
+    assert {**plain, "recall_id": ""} == {**traced, "recall_id": ""}
+    assert [item["evidence_id"] for item in plain["results"]] == [item["evidence_id"] for item in trace["evidence"] if item["outcome"] == "returned"]
+    assert "retracted" == next(item["outcome"] for item in trace["evidence"] if item["evidence_id"] == gone)
+
+
 async def test_a_private_space_whose_counts_cannot_be_read_is_missing_alone(memory: Memory) -> None:
     """Whatever of it fails, a private space takes nothing of the shared one with it."""
     ann = await both_spaces(memory)

@@ -238,6 +238,13 @@ async def test_a_refill_is_said(memory: Memory) -> None:
     assert {left: "returned"} == outcomes(answer["trace"])
 
 
+async def test_a_team_that_holds_nothing_has_an_empty_trace(memory: Memory) -> None:
+    """Nothing was searched, so there is no space and no candidate."""
+    trace = (await memory.recall(await memory.key(), "anything", trace=True))["trace"]
+
+    assert ([], [], [], []) == tuple(trace[name] for name in ("spaces", "evidence", "relationships", "limits"))
+
+
 async def test_a_trace_needs_the_scope_of_a_recall(memory: Memory) -> None:
     writer = await memory.key(scopes=("write",))
 
