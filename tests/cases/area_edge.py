@@ -255,11 +255,14 @@ def a_long_history_comes_in_pages(world: World) -> None:
 
 @case("B184-a")
 def an_instruction_in_a_text_is_text(world: World) -> None:
-    ann = world.actor()
+    """It is held back until a person releases it; then it comes back as it was written, and nothing else moves."""
+    ann = world.actor(scopes=("read", "write", "admin"))
     text = world.given["seed"]
     ann.ingest("an ordinary text about results")
     before = ann.mcp("recall_memory", {"query": "ordinary results"})["structuredContent"]
-    ann.ingest(text)
+    stored = ann.ingest(text)["evidence"][0]
+    held = ann.mcp("recall_memory", {"query": "previous instructions"})["structuredContent"]
+    ann.post("/v1/admin/release_evidence", {"evidence_ids": [stored["evidence_id"]], "reason": "a test of what is shown"}).raise_for_status()
     with world.embedder_off():
         found = ann.mcp("recall_memory", {"query": "ignore previous instructions"})
     listed = ann.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).text
@@ -267,6 +270,8 @@ def an_instruction_in_a_text_is_text(world: World) -> None:
     greeted = ann.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).text
 
     content = found["structuredContent"]
+    assert "evidence_quarantined" == stored["reason"]
+    assert text not in [item["context"] for item in held["results"]]
     assert [text] == [item["context"] for item in content["results"]]
     assert content == json.loads(found["content"][0]["text"])
     content["results"][0]["context"] = ""

@@ -33,7 +33,8 @@ from tests.support.databases import _addresses, clone, drop, passwords, server_c
 
 def _url(conninfo: str) -> str:
     parts = conninfo_to_dict(conninfo)
-    return f"postgresql://{parts['user']}:{quote(str(parts['password']))}@{parts['host']}:{parts['port']}/{parts['dbname']}"
+    place = f"host={quote(str(parts['host']), safe='')}&port={parts['port']}"  # a folder of sockets has no place before the slash
+    return f"postgresql://{parts['user']}:{quote(str(parts['password']))}@/{parts['dbname']}?{place}"
 
 
 def _environment(home: Path, **variables: str) -> dict[str, str]:

@@ -427,6 +427,16 @@ def curated(admin: Admin, name: str) -> dict[str, Any]:
     }.get(name, {})
 
 
+def contested(admin: Admin) -> str:
+    """The id of a conflict between two texts."""
+    texts = ["the door is green", "the door is blue"]
+    stored = admin.client.post("/v1/remember", json={"evidence": [{"content": text} for text in texts]}).json()["evidence"]
+    positions = [{"evidence_id": item["evidence_id"], "start": 0, "end": len(text)} for item, text in zip(stored, texts, strict=True)]
+    asked = {"case_key": "door", "question": "Which colour?", "reason": "they differ", "positions": positions}
+    answer: str = admin.client.post("/v1/contest_evidence", json=asked).raise_for_status().json()["conflict_id"]
+    return answer
+
+
 @pytest.mark.parametrize("name", ADMIN)
 def test_an_answer_has_the_keys_of_its_schema(service: Service, admin: Admin, name: str) -> None:
     """What the document promises is what comes."""
@@ -438,6 +448,8 @@ def test_an_answer_has_the_keys_of_its_schema(service: Service, admin: Admin, na
     if name in ("quarantine_evidence", "release_evidence"):
         stored = admin.client.post("/v1/remember", json={"evidence": [{"content": "to be held"}]}).json()
         body["evidence_ids"] = [stored["evidence"][0]["evidence_id"]]
+    if name == "describe_conflict":
+        body["conflict_id"] = contested(admin)
     if "entity" in name or "entities" in name or "predicate" in name:
         body |= curated(admin, name)
     schemas = service.client().get("/schema/openapi.json").json()["components"]["schemas"]
