@@ -30,6 +30,9 @@ from commonlore.domain.time import TemporalView
 
 # Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
 PARTS_PER_EVIDENCE = 2
+# Documents it looks at for each relationship it returns: some are of relationships that no longer count.
+DOCUMENTS_PER_RELATIONSHIP = 2
+_ALL = 2_147_483_647
 
 
 def complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
@@ -66,7 +69,7 @@ class Frontier:
                 found = {
                     space_plan.space.space_id: Fetched(
                         await _evidence(space_plan, lexical[place][0], near[place][0], depth, await _spread(near[place][2])),
-                        await _relationships(lexical[place][1], near[place][1], depth),
+                        await _relationships(plan, space_plan, lexical[place][1], near[place][1], depth),
                     )
                     for place, space_plan in enumerate(plan.spaces)
                 }
@@ -92,7 +95,7 @@ class Frontier:
             evidence = replace(await _evidence(space_plan, lexical, near or [], depth, (None, None)), vector_failed=near is None)
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
-            relationships = await _relationships(words, meaning, depth)
+            relationships = await _relationships(plan, space_plan, words, meaning, depth)
         return Fetched(evidence, relationships)
 
     async def _alone(self, asking: Awaitable[AsyncCursor[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
@@ -196,8 +199,15 @@ class Frontier:
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
             generation=space_plan.generation,
+            near=_near(plan, depth),
             depth=depth,
         )
+
+
+def _near(plan: RetrievalPlan, depth: int) -> int:
+    """Documents whose relationships are looked up. A filter or another time may refuse most of them, so then it is all."""
+    selective = plan.intent.expand_from_entity_ids or not plan.intent.view.is_present
+    return _ALL if selective else depth * DOCUMENTS_PER_RELATIONSHIP
 
 
 def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
@@ -238,7 +248,9 @@ async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int
     return EvidenceBranches(cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut, scale=scale)
 
 
-async def _relationships(lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
+async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
+    """A vector branch is also cut when the documents it looked at were not all there are."""
     first, second = await _rows(lexical), await _rows(near)
-    cut = max(len(first), len(second)) >= depth
+    unseen = near is not None and space_plan.relationship_vector and space_plan.documents > _near(plan, depth)
+    cut = max(len(first), len(second)) >= depth or unseen
     return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)

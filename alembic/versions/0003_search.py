@@ -27,6 +27,9 @@ create table commonlore.evidence_part (
     check (0 <= span_start and span_start < span_end)
 );
 
+-- The last digits of an id are random, so its order is a fixed sample of the space: how widely a query's distances spread.
+create index evidence_part_sample on commonlore.evidence_part (team_id, space_epoch, "right"(evidence_id::text, 12)) where part_no = 0;
+
 -- The lexical branch reads this index alone: equality on leakproof types, so the policy costs nothing.
 create table commonlore.evidence_posting (
     team_id uuid not null,
@@ -70,8 +73,6 @@ create table commonlore.evidence_vector_1 (
 );
 alter table commonlore.evidence_vector_1 alter column embedding set storage plain;
 alter table commonlore.evidence_vector_1 add primary key (team_id, space_epoch, evidence_id, part_no) include (embedding);
--- The last digits of an id are random, so its order is a fixed sample of the space: how widely a query's distances spread.
-create index evidence_vector_1_sample on commonlore.evidence_vector_1 (team_id, space_epoch, "right"(evidence_id::text, 12), part_no);
 
 -- Parts whose vector is still to be made, or failed for good.
 create table commonlore.evidence_embedding_backlog (

@@ -52,6 +52,8 @@ _DEFAULTS: Mapping[str, str] = MappingProxyType(
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
         "random_page_cost": "1.1",
+        # A table that has just been filled is planned badly until it is analysed; the default looks once a minute.
+        "autovacuum_naptime": "5s",
         "wal_level": "replica",
         "shared_preload_libraries": "",
         "timezone": "UTC",

@@ -91,7 +91,8 @@ from (
                * 1048576 + (1048575 - p.part_no) as ranked
     from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
     join commonlore.evidence_posting p on p.term = q.term
-    where p.team_id = %(team_id)s::uuid -- tenant
+    where p.term = any(%(terms)s::text[])
+      and p.team_id = %(team_id)s::uuid -- tenant
       and p.space_epoch = %(space_epoch)s::bigint -- tenant
     group by p.evidence_id, p.part_no
 ) c
@@ -120,15 +121,20 @@ order by s.distance, s.evidence_id
 limit %(depth)s::int;
 
 -- name: evidence_spread
--- Mean and standard deviation of a query's scores over a fixed sample of the space: the parts with the lowest last digits.
-select avg(-(s.embedding <#> %(vector)s::halfvec(384)))::float8 as mean, stddev_pop(-(s.embedding <#> %(vector)s::halfvec(384)))::float8 as deviation
-from (
-    select v.embedding from commonlore.evidence_vector_1 v
-    where v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by "right"(v.evidence_id::text, 12), v.part_no
-    limit %(sample)s::int
-) s;
+-- Mean and standard deviation of a query's scores over a fixed sample of the space: the first parts of the texts whose ids end lowest.
+select avg(-(v.embedding <#> %(vector)s::halfvec(384)))::float8 as mean, stddev_pop(-(v.embedding <#> %(vector)s::halfvec(384)))::float8 as deviation
+from commonlore.evidence_vector_1 v
+where v.evidence_id = any(array(
+      select p.evidence_id from commonlore.evidence_part p
+      where p.part_no = 0
+        and p.team_id = %(team_id)s::uuid -- tenant
+        and p.space_epoch = %(space_epoch)s::bigint -- tenant
+      order by "right"(p.evidence_id::text, 12)
+      limit %(sample)s::int))
+  and v.part_no = 0
+  and v.team_id = %(team_id)s::uuid -- tenant
+  and v.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: evidence_turns
 -- Where candidates stand in their sessions; those without a session or a sequence are left out.
@@ -141,21 +147,24 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null an
 
 -- name: relationship_lexical
 -- Eligible relationships by BM25 of their document, ties by creation, then id.
-select r.relationship_id, r.semantic_group_key, r.known_from
-from (
+-- The array of found ids makes the lookup one by the key of `relationship`, also before the table was ever analysed.
+with s as materialized (
     select p.relationship_id,
            sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int) as score
     from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
     join commonlore.relationship_posting p on p.term = q.term
-    where p.generation = %(generation)s::int
+    where p.term = any(%(terms)s::text[]) and p.generation = %(generation)s::int
       and p.team_id = %(team_id)s::uuid -- tenant
       and p.space_epoch = %(space_epoch)s::bigint -- tenant
     group by p.relationship_id
-) s
+)
+select r.relationship_id, r.semantic_group_key, r.known_from
+from s
 join commonlore.relationship r on r.relationship_id = s.relationship_id
 join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
 where {eligible}
   and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+  and r.relationship_id = any(array(select s.relationship_id from s))
   and r.team_id = %(team_id)s::uuid -- tenant
   and r.space_epoch = %(space_epoch)s::bigint -- tenant
 order by s.score desc, r.known_from, r.relationship_id
@@ -163,16 +172,24 @@ limit %(depth)s::int;
 
 -- name: relationship_vector
 -- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
+-- The nearest `near` documents are looked up; where some of them are refused the caller asks for more.
+with s as materialized (
+    select v.relationship_id, v.embedding <#> %(vector)s::halfvec(384) as distance
+    from commonlore.relationship_vector_1 v
+    where v.generation = %(generation)s::int
+      and v.team_id = %(team_id)s::uuid -- tenant
+      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by v.embedding <#> %(vector)s::halfvec(384), v.relationship_id
+    limit %(near)s::int
+)
 select r.relationship_id, r.semantic_group_key, r.known_from
-from commonlore.relationship_vector_1 v
-join commonlore.relationship r on r.relationship_id = v.relationship_id
+from s
+join commonlore.relationship r on r.relationship_id = s.relationship_id
 join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
 where {eligible}
   and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
-  and v.generation = %(generation)s::int
-  and v.team_id = %(team_id)s::uuid -- tenant
-  and v.space_epoch = %(space_epoch)s::bigint -- tenant
+  and r.relationship_id = any(array(select s.relationship_id from s))
   and r.team_id = %(team_id)s::uuid -- tenant
   and r.space_epoch = %(space_epoch)s::bigint -- tenant
-order by v.embedding <#> %(vector)s::halfvec(384), r.known_from, r.relationship_id
+order by s.distance, r.known_from, r.relationship_id
 limit %(depth)s::int;

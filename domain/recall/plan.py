@@ -86,6 +86,7 @@ class SpacePlan:
     generation: int
     parts: int
     texts: int
+    documents: int
     has_exclusions: bool
     has_conflicts: bool
     has_sessions: bool
@@ -129,6 +130,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         generation=found.generation,
         parts=found.evidence.documents,
         texts=found.texts,
+        documents=found.relationships.documents,
         has_exclusions=found.has_exclusions,
         has_conflicts=found.has_conflicts,
         has_sessions=found.has_sessions,

@@ -22,16 +22,16 @@ def pieces(datasets: Path | None, count: int, *, seed: int = 7) -> list[str]:
     chooser = random.Random(seed + 1)
     texts = dict.fromkeys(found)
     while len(texts) < count:
-        texts[f"{chooser.choice(found)} {chooser.choice(found)}"[:300]] = None
+        texts[f"{len(texts)}: {chooser.choice(found)} {chooser.choice(found)}"[:300]] = None
     return list(texts)[:count]
 
 
 def _sentences(datasets: Path | None) -> Iterator[str]:
     if datasets is None:
         bundled = Path(__file__).resolve().parents[2] / "api" / "demo"
-        for path in sorted(bundled.glob("*.jsonl")):
+        for path in sorted(bundled.glob("conversation.jsonl")):
             for line in path.read_text("utf-8").splitlines():
-                yield from _cut(json.loads(line).get("text", ""))
+                yield json.loads(line)["text"]
         return
     for name in _SETS:
         path = datasets / name / "corpus.jsonl"

@@ -195,14 +195,13 @@ def overlap(admin: str, team_id: str, queries: Sequence[str]) -> float:
     return statistics.mean(shares)
 
 
-async def measure(service: Service, texts: Sequence[str], others: int, admin: str) -> list[Result]:
+async def measure(service: Service, texts: Sequence[str], spare: Sequence[str], others: int, admin: str) -> list[Result]:
     results: list[Result] = []
     timeout, limits = httpx.Timeout(120), httpx.Limits(max_connections=16)
     async with httpx.AsyncClient(base_url=service.url, timeout=timeout, limits=limits) as client:
         beside = await other_teams(service.home, others)
-        chunk = pieces(None, others * 100, seed=11) if others else []
         for number, key in enumerate(beside):
-            await load(client, key, chunk[number * 100 : (number + 1) * 100])
+            await load(client, key, spare[number * 100 : (number + 1) * 100])
         before = _bytes(admin)
         seconds = await load(client, service.key, texts)
         after = _bytes(admin)
@@ -265,10 +264,11 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=50)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    texts = pieces(arguments.datasets, arguments.parts)
+    every = pieces(arguments.datasets, arguments.parts + arguments.others * 100)
+    texts, spare = every[: arguments.parts], every[arguments.parts :]
     with running() as service, open_database(read_settings({"COMMONLORE_HOME": str(service.home)})) as database:
         admin = database.admin_conninfo
-        results = with_floors(asyncio.run(measure(service, texts, arguments.others, admin)), admin, service.key, texts)
+        results = with_floors(asyncio.run(measure(service, texts, spare, arguments.others, admin)), admin, service.key, texts)
     print(f"{arguments.parts} parts in one team, {arguments.others} teams of 100 beside it; the service started in {service.started_s:.1f} s\n")
     print("| what | measured | bound |\n|---|---|---|")
     for result in results:

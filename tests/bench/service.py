@@ -33,7 +33,8 @@ class Service:
         """Resident memory in MB of the API, the worker, and the database's share (PSS)."""
         api = psutil.Process(self.process.pid)
         workers = [child for child in api.children(recursive=True) if "workers" in " ".join(child.cmdline())]
-        postgres = [child for child in psutil.process_iter(["name"]) if child.info["name"] == "postgres"]
+        pid = int((self.home / "data" / "postmaster.pid").read_text().split()[0])
+        postgres = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
         return {
             "api": api.memory_info().rss / 1e6,
             "worker": max((child.memory_info().rss for child in workers), default=0) / 1e6,
