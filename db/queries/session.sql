@@ -7,8 +7,8 @@ select set_config('commonlore.team_id', %(team_id)s::uuid::text, true), set_conf
        -- Every statement here has an index that leads with the team. Where one team holds most of a table the planner would
        -- read the heap instead, which costs the vector branch twice as much, and more as other teams grow.
        set_config('enable_seqscan', 'off', true),
-       -- A recall's statements are planned once a connection: planning them anew took as long as running them over a small team.
-       set_config('plan_cache_mode', case current_setting('transaction_read_only') when 'on' then 'force_generic_plan' else 'auto' end, true);
+       -- A plan made for the average team is wrong for a large one, up to ten times: every statement is planned for its own team.
+       set_config('plan_cache_mode', 'force_custom_plan', true);
 
 -- name: enter_space
 -- Opens one space: its present epoch, resolved under the team's policy. An inactive or foreign space leaves all closed.
