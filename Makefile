@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 CLIENT := .test-environments/densemem
-# More than one process for the tests: make test WORKERS=2
-WORKERS ?=
+# Processes for the tests; WORKERS= runs them in one
+WORKERS ?= 2
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help demo up test lint lock clean
