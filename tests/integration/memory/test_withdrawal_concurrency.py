@@ -109,7 +109,8 @@ async def test_retraction_against_writers_who_cite_the_text(database: TestDataba
                 memory.remember(ann, content=text, relationships=[WORKS]),
             )
             assert [] == mismatches(memory)
-        assert 8 >= len(contexts(await memory.recall(ann, "Mark Atlas", limit=50)))
+        shown = [context for context in contexts(await memory.recall(ann, "Mark Atlas", limit=50)) if context.startswith("Mark works")]
+    assert len(shown) == len(set(shown)) <= 8
 
 
 async def test_one_revision_of_many_at_once_wins(database: TestDatabase) -> None:
