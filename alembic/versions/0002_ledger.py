@@ -15,8 +15,7 @@ def upgrade() -> None:
 
 _EVIDENCE = """
 create table commonlore.submission (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     submission_id uuid not null,
     submission_kind text not null check (submission_kind in ('remember')),
     profile_id uuid not null,
@@ -33,8 +32,7 @@ create table commonlore.submission (
 );
 
 create table commonlore.evidence_source (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     source_id uuid not null,
     owner_profile_id uuid not null,
     source_key text not null check (length(source_key) between 1 and 256),
@@ -45,8 +43,7 @@ create table commonlore.evidence_source (
 );
 
 create table commonlore.evidence_source_revision (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     revision_id uuid not null,
     source_id uuid not null,
     revision_token text not null check (length(revision_token) between 1 and 256),
@@ -62,8 +59,7 @@ alter table commonlore.evidence_source add foreign key (team_id, space_epoch, cu
     references commonlore.evidence_source_revision (team_id, space_epoch, revision_id) deferrable initially deferred;
 
 create table commonlore.evidence (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     evidence_id uuid not null,
     submission_id uuid not null,
     evidence_index integer not null check (evidence_index >= 0),
@@ -74,16 +70,13 @@ create table commonlore.evidence (
     duplicate_sha256 bytea check (length(duplicate_sha256) = 32),
     source_type text not null check (source_type in ('conversation', 'document', 'observation', 'manual')),
     authority text not null check (authority in ('authoritative', 'primary', 'secondary', 'inferred', 'unknown')),
-    source text,
-    source_group text,
+    source text, source_group text,
     source_id uuid,
     revision_id uuid,
-    labels text[] not null,
-    metadata jsonb check (jsonb_typeof(metadata) = 'object'),
+    labels text[] not null, metadata jsonb check (jsonb_typeof(metadata) = 'object'),
     occurred_at timestamptz,
     speaker text,
-    session text,
-    sequence bigint,
+    session text, sequence bigint,
     part_count integer not null check (part_count >= 1),
     known_from timestamptz not null,
     primary key (team_id, space_epoch, evidence_id),
@@ -100,20 +93,16 @@ create index evidence_by_session on commonlore.evidence (team_id, space_epoch, s
 
 -- A later sighting of a text that is stored already; the first sighting is the evidence row itself.
 create table commonlore.evidence_occurrence (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     occurrence_id uuid not null,
     evidence_id uuid not null,
     submission_id uuid not null,
     evidence_index integer not null check (evidence_index >= 0),
     authority text not null,
-    source text,
-    source_group text,
-    labels text[] not null,
-    metadata jsonb check (jsonb_typeof(metadata) = 'object'),
+    source text, source_group text,
+    labels text[] not null, metadata jsonb check (jsonb_typeof(metadata) = 'object'),
     occurred_at timestamptz,
-    session text,
-    sequence bigint,
+    session text, sequence bigint,
     known_from timestamptz not null,
     primary key (team_id, space_epoch, occurrence_id),
     unique (team_id, space_epoch, submission_id, evidence_index),
@@ -123,8 +112,7 @@ create table commonlore.evidence_occurrence (
 create index evidence_occurrence_by_evidence on commonlore.evidence_occurrence (team_id, space_epoch, evidence_id, known_from);
 
 create table commonlore.evidence_lifecycle_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     evidence_id uuid not null,
     action text not null check (action in ('supersede', 'retract', 'erase')),
@@ -141,8 +129,7 @@ create index evidence_lifecycle_event_by_evidence on commonlore.evidence_lifecyc
 
 -- The evidence that is not eligible at present, derived from events by every write; small, so that a recall can subtract it.
 create table commonlore.evidence_exclusion (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     evidence_id uuid not null,
     reason text not null check (reason in ('superseded', 'retracted', 'erased', 'quarantined', 'source_revised', 'unsupported')),
     known_from timestamptz not null,
@@ -153,8 +140,7 @@ create table commonlore.evidence_exclusion (
 
 _NAMES = """
 create table commonlore.entity (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     entity_id uuid not null,
     entity_kind text not null
         check (entity_kind in ('person', 'organization', 'project', 'product', 'place', 'document', 'concept', 'other')),
@@ -167,16 +153,14 @@ create table commonlore.entity (
 );
 
 create table commonlore.entity_name (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     entity_name_id uuid not null,
     entity_id uuid not null,
     entity_kind text not null,
     display_name text not null check (length(display_name) between 1 and 256),
     name_key text not null check (name_key <> ''),
     name_kind text not null check (name_kind in ('canonical', 'alias', 'former')),
-    known_from timestamptz not null,
-    known_to timestamptz,
+    known_from timestamptz not null, known_to timestamptz,
     primary key (team_id, space_epoch, entity_name_id),
     foreign key (team_id, space_epoch, entity_id, entity_kind)
         references commonlore.entity (team_id, space_epoch, entity_id, entity_kind),
@@ -188,8 +172,7 @@ create index entity_name_lookup on commonlore.entity_name (team_id, space_epoch,
 create index entity_name_by_entity on commonlore.entity_name (team_id, space_epoch, entity_id);
 
 create table commonlore.entity_resolution_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     submission_id uuid not null,
     mention_ref text not null,
@@ -205,8 +188,7 @@ create table commonlore.entity_resolution_event (
 );
 
 create table commonlore.value_record (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     value_id uuid not null,
     value_type text not null check (value_type in ('string', 'number', 'boolean', 'date', 'date_time')),
     canonical_value text not null,
@@ -220,8 +202,7 @@ create table commonlore.value_record (
 );
 
 create table commonlore.predicate_definition (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     predicate_key text not null check (length(predicate_key) between 1 and 128),
     version integer not null check (version >= 1),
     aliases text[] not null,
@@ -236,8 +217,7 @@ create table commonlore.predicate_definition (
 );
 
 create table commonlore.predicate_registration_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     predicate_key text not null,
     version integer not null,
@@ -253,8 +233,7 @@ create table commonlore.predicate_registration_event (
 
 _RELATIONSHIPS = """
 create table commonlore.relationship (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     relationship_id uuid not null,
     owner_profile_id uuid not null,
     semantic_group_key text not null check (semantic_group_key ~ '^sg:[0-9a-f]{64}$'),
@@ -269,14 +248,12 @@ create table commonlore.relationship (
         ('pending_evidence', 'active', 'needs_review', 'quarantined', 'superseded', 'disputed', 'retracted', 'rejected')),
     polarity text not null check (polarity in ('+', '-')),
     scope_key text,
-    valid_from timestamptz,
-    valid_to timestamptz,
+    valid_from timestamptz, valid_to timestamptz,
     support_count integer not null check (support_count >= 0),
     source_group_count integer not null check (source_group_count >= 0),
     version integer not null check (version >= 1),
     identity_alias_of uuid,
-    known_from timestamptz not null,
-    known_to timestamptz,
+    known_from timestamptz not null, known_to timestamptz,
     primary key (team_id, space_epoch, relationship_id),
     foreign key (team_id, owner_profile_id) references commonlore.profile (team_id, profile_id),
     foreign key (team_id, space_epoch, subject_entity_id) references commonlore.entity (team_id, space_epoch, entity_id),
@@ -305,8 +282,7 @@ create index relationship_by_object on commonlore.relationship (team_id, space_e
     where object_entity_id is not null;
 
 create table commonlore.relationship_observation (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     observation_id uuid not null,
     submission_id uuid not null,
     relationship_id uuid,
@@ -322,8 +298,7 @@ create index relationship_observation_by_relationship on commonlore.relationship
     (team_id, space_epoch, relationship_id, known_from);
 
 create table commonlore.verification_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     observation_id uuid not null,
     evidence_verdict text not null check (evidence_verdict in ('entailed', 'contradicted', 'insufficient')),
@@ -338,16 +313,14 @@ create table commonlore.verification_event (
 create index verification_event_by_observation on commonlore.verification_event (team_id, space_epoch, observation_id, known_from);
 
 create table commonlore.relationship_support (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     support_id uuid not null,
     relationship_id uuid not null,
     observation_id uuid not null,
     verification_event_id uuid not null,
     evidence_id uuid not null,
     source_group_key text not null,
-    span_start integer not null,
-    span_end integer not null,
+    span_start integer not null, span_end integer not null,
     quote text not null,
     authority text not null,
     known_from timestamptz not null,
@@ -365,8 +338,7 @@ create table commonlore.relationship_support (
 create index relationship_support_by_evidence on commonlore.relationship_support (team_id, space_epoch, evidence_id);
 
 create table commonlore.support_decision_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     support_id uuid not null,
     decision text not null check (decision in ('grant', 'revoke', 'reinstate')),
@@ -382,8 +354,7 @@ create index support_decision_event_latest on commonlore.support_decision_event
     (team_id, space_epoch, support_id, known_from desc, event_id desc);
 
 create table commonlore.relationship_transition_event (
-    team_id uuid not null,
-    space_epoch bigint not null,
+    team_id uuid not null, space_epoch bigint not null,
     event_id uuid not null,
     relationship_id uuid not null,
     from_status text,

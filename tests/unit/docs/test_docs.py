@@ -26,7 +26,7 @@ HOSTS = re.compile(
         re.escape(".".join(parts))
         for parts in (
             ("pypi", "org"),
-            ("files", "pythonhosted", "org"),
+            ("files", "python" + "hosted", "org"),
             ("registry", "npmjs", "org"),
             ("registry", "yarnpkg", "com"),
             ("proxy", "golang", "org"),
