@@ -44,7 +44,6 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "not_supported": (501, "Not available in this version"),
         "internal_failure": (500, "An internal failure"),
         "hydration_failed": (500, "A stored record could not be read"),
-        "embedding_contract_unknown": (503, "The embedding contract is unknown"),
         "settings_invalid": (503, "A setting is wrong"),
         "database_too_old": (503, "The database is too old"),
         "role_unsafe": (503, "The database role is unsafe"),

@@ -87,9 +87,6 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         "not_supported": _code("Unsupported", "none", "This part of the contract is not available in this version."),
         "internal_failure": _code("Fault", "contact_operator", "Report the correlation id to the operator; nothing was stored."),
         "hydration_failed": _code("Fault", "contact_operator", "Report the correlation id to the operator."),
-        "embedding_contract_unknown": _code(
-            "OperatorError", "contact_operator", "Start with the model that the database's vectors were made with, or run `commonlore doctor`."
-        ),
         "settings_invalid": _code("OperatorError", "contact_operator", "Correct the setting that the message names."),
         "database_too_old": _code("OperatorError", "contact_operator", "Use PostgreSQL 16 or newer with pgvector 0.8 or newer."),
         "role_unsafe": _code("OperatorError", "contact_operator", "Connect with the serving or worker role that `commonlore migrate` makes."),

@@ -29,14 +29,13 @@ from commonlore.domain.remember.changes import (
     PredicateRow,
     ReferenceRow,
     RelationshipChange,
-    RelationshipRow,
     ResolutionRow,
     SupportRow,
     TransitionRow,
     ValueRow,
     VerificationRow,
 )
-from commonlore.domain.remember.decide import Relationship
+from commonlore.domain.remember.decide import Relationship, relationship_row
 
 VERIFIER = "author-correction-1"
 SupportKey = tuple[UUID, int, int]
@@ -285,29 +284,7 @@ class _Decision:
         if disposition != "created":
             self._change(item)
             return
-        statement = item.statement
-        self.changes.relationships.append(
-            RelationshipRow(
-                relationship_id=item.relationship_id,
-                semantic_group_key=statement.semantic_group_key,
-                subject_entity_id=statement.subject_entity_id,
-                predicate_key=statement.predicate_key,
-                predicate_version=item.predicate_version,
-                object_entity_id=statement.object_entity_id,
-                object_value_id=statement.object_value_id,
-                relationship_kind=item.relationship_kind,
-                current_cardinality=item.current_cardinality,
-                status=item.status,
-                polarity=statement.polarity,
-                scope_key=statement.scope_key,
-                valid_from=statement.valid_from,
-                valid_to=item.valid_to,
-                support_count=len(item.supports),
-                source_group_count=len(item.source_groups),
-                version=item.version,
-                known_to=None,
-            )
-        )
+        self.changes.relationships.append(relationship_row(item))
 
     def _document(self, item: Relationship) -> None:
         text = self.amended.wording(item.valid_to)

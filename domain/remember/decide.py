@@ -322,9 +322,9 @@ class _Decision:
 
     def conclude(self) -> None:
         """Turn the final state of each relationship into one row."""
-        for statement, item in self.relationships.items():
+        for item in self.relationships.values():
             if not item.stored:
-                self.changes.relationships.append(_new_row(statement, item))
+                self.changes.relationships.append(relationship_row(item))
             elif item.version != item.first_version:
                 self.changes.changed.append(
                     RelationshipChange(
@@ -371,7 +371,9 @@ def _result(resolved: ResolvedProposal, item: Relationship | None, verdict: Verd
     )
 
 
-def _new_row(statement: Statement, item: Relationship) -> RelationshipRow:
+def relationship_row(item: Relationship) -> RelationshipRow:
+    """The row of a relationship that is stored for the first time."""
+    statement = item.statement
     return RelationshipRow(
         relationship_id=item.relationship_id,
         semantic_group_key=statement.semantic_group_key,

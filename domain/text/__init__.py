@@ -4,6 +4,5 @@ from commonlore.domain.text.analyse import query_terms, terms
 from commonlore.domain.text.mentions import Mention, find_mentions, sentence_around
 from commonlore.domain.text.normalise import fold, name_key
 from commonlore.domain.text.parts import Span, split_parts
-from commonlore.domain.text.passages import best_passages
 
-__all__ = ["Mention", "Span", "best_passages", "find_mentions", "fold", "name_key", "query_terms", "sentence_around", "split_parts", "terms"]
+__all__ = ["Mention", "Span", "find_mentions", "fold", "name_key", "query_terms", "sentence_around", "split_parts", "terms"]

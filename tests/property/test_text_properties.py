@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonlore.domain.text import Span, best_passages, find_mentions, fold, name_key, query_terms, sentence_around, split_parts, terms
+from commonlore.domain.text import find_mentions, fold, name_key, query_terms, sentence_around, split_parts, terms
 from commonlore.domain.text.analyse import MAX_TERM_CHARACTERS
 from commonlore.domain.text.characters import may_cut
 from commonlore.domain.text.mentions import mention_key
@@ -146,15 +146,3 @@ def test_a_quote_holds_its_place_within_the_bound(text: str, data: st.DataObject
     assert end - start >= bound or (span.start <= start and end <= span.end)
     assert span.start == start or may_cut(text, span.start)
     assert span.end == end or may_cut(text, span.end) or end - start >= bound
-
-
-@given(TEXTS, st.data(), st.integers(1, 100))
-def test_passages_are_slices_within_the_budget(text: str, data: st.DataObject, budget: int) -> None:
-    """The answer keeps to the budget, and each passage is a slice of the text."""
-
-    parts = split_parts(text, tokens, max_chars=20)
-    spans: list[Span] = data.draw(st.permutations(parts))
-    answer = best_passages(text, spans, budget_chars=budget)
-
-    assert len(answer) <= budget
-    assert all(passage in text for passage in answer.split(" … "))
