@@ -1,13 +1,28 @@
 -- Authoritative rows of one relationship. Each list is by known time, then id, after a given place, one row more than a page.
 
 -- name: relationship
--- One row, or none when the relationship is not in this space.
+-- One row, or none when the relationship is not in this space. `lineage_cycle`: what it was corrected to leads round in a circle, which
+-- no write makes; the walk visits each once and found none that was not corrected itself.
+with recursive corrected (relationship_id, corrected_by) as (
+    select c.relationship_id, c.corrected_by
+    from commonlore.relationship c
+    where c.relationship_id = %(relationship_id)s::uuid
+      and c.team_id = %(team_id)s::uuid -- tenant
+      and c.space_epoch = %(space_epoch)s::bigint -- tenant
+    union
+    select n.relationship_id, n.corrected_by
+    from corrected w
+    join commonlore.relationship n on n.relationship_id = w.corrected_by
+    where n.team_id = %(team_id)s::uuid -- tenant
+      and n.space_epoch = %(space_epoch)s::bigint -- tenant
+)
 select r.relationship_id, r.owner_profile_id, o.name as owner_name, r.semantic_group_key, r.predicate_key, r.predicate_version,
        r.relationship_kind, r.current_cardinality, r.polarity, r.scope_key, r.status, r.version, r.valid_from, r.valid_to,
        r.support_count, r.source_group_count, r.known_from, r.known_to, r.corrected_by, r.identity_alias_of,
        r.subject_entity_id, subject.display_name as subject_name, subject.entity_kind as subject_kind,
        r.object_entity_id, target.display_name as object_name, target.entity_kind as object_kind,
-       r.object_value_id, value.value_type, value.canonical_value, value.display, value.unit
+       r.object_value_id, value.value_type, value.canonical_value, value.display, value.unit,
+       not exists (select from corrected w where w.corrected_by is null) as lineage_cycle
 from commonlore.relationship r
 join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id
 join commonlore.entity_name subject

@@ -175,6 +175,7 @@ def _relationship(row: Row, space: Space) -> Row:
         "corrected_by": row["corrected_by"],
         "identity_alias_of": row["identity_alias_of"],
         "space_kind": space.public_kind,
+        **({"lineage_cycle": True} if row["lineage_cycle"] else {}),
         **({"space": space.name} if space.name else {}),
     }
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
+from commonlore.api.service import MemoryOperations
 from tests.cases.adapter import Actor, World, case, refusal, split_of
-from tests.support.memory import a_relationship
+from tests.support.memory import START, Memory, a_relationship
 
 
 def _refused_times(ann: Actor, value: str) -> list[tuple[int, str, str]]:
@@ -204,3 +208,54 @@ def no_date_is_derived(world: World) -> None:
 
     assert "2023-05-24T10:00:00Z" == found["occurred_at"]
     assert (None, None) == (relationship["valid_from"], relationship["valid_to"])
+
+
+class Hurried:
+    """A clock that goes on by `step` at each look."""
+
+    def __init__(self, step: timedelta) -> None:
+        self.now, self.step = START, step
+
+    def __call__(self) -> datetime:
+        self.now += self.step
+        return self.now
+
+
+@case("B089-b")
+def five_corrections_within_a_millisecond_are_five_versions(world: World) -> None:
+    """By a clock that takes microseconds, and by one that stands still."""
+    names = ("Vega", "Rigel", "Sirius", "Deneb", "Altair")
+
+    async def correct_often(clock: Hurried) -> tuple[list[str], dict[str, Any], list[str]]:
+        async with Memory.open(world.service.database) as opened:
+            adapters = replace(opened.adapters, clock=clock)
+            memory = replace(opened, adapters=adapters, operations=MemoryOperations(adapters))
+            holder = world.actor(str(clock.step)).holder
+            keys = [await memory.relate(holder, "Mark works on Orion.", "Mark", "works_on", "Orion")]
+            begun = clock.now
+            for name in names:
+                patch = {"object_entity": {"name": name, "entity_kind": "project", "create_if_missing": True}}
+                answer = await memory.correct(holder, keys[-1], patch=patch)
+                assert "completed" == answer["processing_state"], answer
+                keys.append(answer["correction_result"]["successor"]["relationship_id"])
+            assert clock.now - begun < timedelta(milliseconds=1)
+            found = await memory.recall(holder, "who works on what", relationship_limit=20)
+            current = {key for item in found["results"] for key in item["relationship_ids"]}
+            return keys, await memory.trace(holder, keys[0]), sorted(current | {item["relationship_id"] for item in found["related_relationships"]})
+
+    for step in (timedelta(microseconds=1), timedelta(0)):
+        keys, traced, current = asyncio.run(correct_often(Hurried(step)))
+        lineage = traced["supersession_lineage"]
+        with world.admin() as admin:
+            periods = admin.execute(
+                "select relationship_id::text, known_from <= coalesce(known_to, 'infinity'), corrected_by::text, status from commonlore.relationship "
+                "where relationship_id = any(%s::uuid[])",
+                (keys,),
+            ).fetchall()
+
+        assert keys == [str(item["relationship_id"]) for item in lineage]
+        assert len(set(keys)) == 6
+        assert {(key, True, after, "active" if after is None else "superseded") for key, after in zip(keys, [*keys[1:], None], strict=True)} == set(
+            periods
+        )
+        assert keys[-1:] == current

@@ -10,13 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import area_edge, area_fts, area_memory, area_operation, area_tenancy, area_time, area_unicode, area_vector
+from tests.cases import (
+    area_deletion,
+    area_edge,
+    area_fts,
+    area_graph,
+    area_memory,
+    area_operation,
+    area_tenancy,
+    area_time,
+    area_unicode,
+    area_vector,
+)
 from tests.cases.adapter import CASES, REFUSED, ROOT, RUN, World
 from tests.cases.states import ELSEWHERE, OPEN, WAITING
 from tests.support.databases import clone, drop
 from tests.support.server import Service, running_service
 
-AREAS = (area_edge, area_fts, area_memory, area_operation, area_tenancy, area_time, area_unicode, area_vector)
+AREAS = (area_deletion, area_edge, area_fts, area_graph, area_memory, area_operation, area_tenancy, area_time, area_unicode, area_vector)
 
 
 @pytest.fixture(scope="module")
