@@ -35,9 +35,13 @@ DOCUMENTS_PER_RELATIONSHIP = 2
 _ALL = 2_147_483_647
 
 
-def complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
-    """The statements of a subject with the one condition of eligibility, and other fragments, put in place."""
-    pieces = {"{eligible}": statements("hydrate")["relationship_eligible"], **{"{" + name + "}": text for name, text in fragments.items()}}
+def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str, LiteralString]:
+    """The statements of a subject with the condition of eligibility, now or in a view of another time, and other fragments, put in place."""
+    history = statements("history")
+    condition = history["relationship_past"] if past else statements("hydrate")["relationship_eligible"]
+    pieces = {"{eligible}": condition, "{past}": condition, **{"{" + name + "}": text for name, text in fragments.items()}}
+    # A fragment stands before those that it is made of.
+    pieces |= {"{effective}": history["support_effective"], "{granted}": history["support_granted"], "{gone}": history["evidence_gone"]}
     complete: dict[str, LiteralString] = {}
     for name, text in statements(subject).items():
         for place, piece in pieces.items():
@@ -49,6 +53,8 @@ def complete(subject: str, **fragments: str) -> dict[str, LiteralString]:
 FRONTIER = complete("frontier", gate=statements("frontier")["evidence_gate"])
 # The same without a gate that could refuse nothing: it would cost a tenth of the search.
 OPEN_FRONTIER = complete("frontier", gate="true")
+# In a view of another time nothing is gated but what the caller has: exclusions say what counts now.
+PAST_FRONTIER = complete("frontier", past=True, gate=statements("frontier")["evidence_gate"])
 Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 
 
@@ -180,7 +186,7 @@ class Frontier:
         if lexical is None or not lexical.weights.terms:
             return None
         return await self._ask(
-            FRONTIER["relationship_lexical"],
+            _frontier(plan, space_plan)["relationship_lexical"],
             **_bm25(lexical, plan.policy),
             **view_parameters(plan.intent.view),
             entity_ids=list(plan.intent.expand_from_entity_ids),
@@ -194,7 +200,7 @@ class Frontier:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
         return await self._ask(
-            FRONTIER["relationship_vector"],
+            _frontier(plan, space_plan)["relationship_vector"],
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
@@ -225,7 +231,9 @@ def view_parameters(view: TemporalView) -> dict[str, Any]:
 
 
 def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
-    gated = plan.intent.known_evidence_ids or (space_plan.has_exclusions and plan.intent.view.is_present)
+    if not plan.intent.view.is_present:
+        return PAST_FRONTIER
+    gated = plan.intent.known_evidence_ids or space_plan.has_exclusions
     return FRONTIER if gated else OPEN_FRONTIER
 
 

@@ -24,9 +24,10 @@ from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, Re
 from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
-from commonlore.domain.time import Clock
+from commonlore.domain.time import Clock, TemporalView
 
 HYDRATE = complete("hydrate")
+HISTORY = complete("history", past=True)
 
 
 @asynccontextmanager
@@ -98,10 +99,9 @@ class PostgresRecallSnapshot:
                 await self._transaction.enter(space.space_id)
                 cursors.append(
                     await self._transaction.execute(
-                        HYDRATE["hydrate_evidence"],
+                        _rows_in(intent.view)["hydrate_evidence"],
                         **view_parameters(intent.view),
-                        event_time=intent.view.event_time,
-                        present=intent.view.is_present,
+                        withheld=self.actor.unclaimed_evidence == "withheld",
                         equivalents=_EQUIVALENTS + 1,
                         evidence_ids=list(hits),
                         wanted_ids=[key for key, _ in pairs],
@@ -121,7 +121,7 @@ class PostgresRecallSnapshot:
                 await self._transaction.enter(space.space_id)
                 cursors.append(
                     await self._transaction.execute(
-                        HYDRATE["read_known"],
+                        _rows_in(intent.view)["read_known"],
                         **view_parameters(intent.view),
                         evidence_ids=list(intent.known_evidence_ids),
                         relationship_ids=list(intent.known_relationship_ids),
@@ -140,8 +140,8 @@ class PostgresRecallSnapshot:
             cursors = []
             for space, keys in wanted.items():
                 await self._transaction.enter(space.space_id)
-                parameters = {**view_parameters(intent.view), "groups": list(keys), "generation": self._generation, "present": intent.view.is_present}
-                cursors.append(await self._transaction.execute(HYDRATE["hydrate_groups"], **parameters))
+                parameters = {**view_parameters(intent.view), "groups": list(keys), "generation": self._generation}
+                cursors.append(await self._transaction.execute(_rows_in(intent.view)["hydrate_groups"], **parameters))
             for cursor in cursors:
                 for row in await cursor.fetchall():
                     groups.setdefault(row["semantic_group_key"], []).append(_relationship_row(row))
@@ -151,6 +151,10 @@ class PostgresRecallSnapshot:
 _EQUIVALENTS = RankingPolicy().equivalents_limit
 # More parts than any text has: the database has the last word on which neighbours exist.
 _MANY = 1 << 30
+
+
+def _rows_in(view: TemporalView) -> dict[str, LiteralString]:
+    return HYDRATE if view.is_present else HISTORY
 
 
 async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:

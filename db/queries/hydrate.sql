@@ -1,40 +1,15 @@
--- Authoritative rows for candidate ids, read under the same snapshot and the same two locks.
+-- Authoritative rows for candidate ids in the present, read under the same snapshot and the same two locks. A view of another time: history.sql.
 
 -- name: relationship_eligible
--- The one condition under which a relationship `r` counts in a view, put in place of {eligible} (dense-mem 22.2).
--- Present: active and supported. Known time: the status of the last transition by then, and support granted by then.
--- Valid time: inside [valid_from, valid_to); one that was replaced counts for the time before it was replaced, and one that a
--- decided conflict suppresses for the time before the decision counts; one that was corrected never held. What a merge put in
--- another's place was itself what was known before the merge.
-(r.identity_alias_of is null or %(known_at)s::timestamptz is not null)
-  and (%(valid_at)s::timestamptz is null or (coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(r.valid_to > %(valid_at)s::timestamptz, true)))
-  and case
-      when %(known_at)s::timestamptz is not null then
-          r.known_from <= %(known_at)s::timestamptz
-          and (select t.to_status = 'active' or (t.reason = 'conflict_resolved' and coalesce(%(valid_at)s::timestamptz < r.suppressed_from, false))
-               from commonlore.relationship_transition_event t
-               where t.relationship_id = r.relationship_id and t.known_from <= %(known_at)s::timestamptz
-                 and t.team_id = %(team_id)s::uuid -- tenant
-                 and t.space_epoch = %(space_epoch)s::bigint -- tenant
-               order by t.version desc limit 1)
-          and exists (
-              select from commonlore.relationship_support s
-              where s.relationship_id = r.relationship_id and s.known_from <= %(known_at)s::timestamptz
-                and s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-          )
-      when %(valid_at)s::timestamptz is not null then
-          r.support_count > 0 and (r.status = 'active' or (r.status = 'superseded' and r.corrected_by is null
-                                   and (r.valid_to is not null or coalesce(r.suppressed_from > %(valid_at)s::timestamptz, false))))
-      else r.status = 'active' and r.support_count > 0
-  end
+-- The one condition under which a relationship `r` counts now, put in place of {eligible} (dense-mem 22.2); history.sql has it for another time.
+r.identity_alias_of is null and r.status = 'active' and r.support_count > 0
 
 -- name: hydrate_evidence
 -- One row an id that exists in the space, unordered: the row, the parts asked for, what withdrew it, its granted paths,
 -- and the other eligible evidence of the same text, newest first.
 select e.evidence_id, e.owner_profile_id, e.content_sha256, e.part_count, e.source, e.source_type, e.authority, e.speaker, e.session, e.occurred_at, e.known_from,
        o.retired_at is null as owner_active,
-       coalesce(e.known_from <= %(known_at)s::timestamptz, true) as known_in_view,
+       true as known_in_view,
        (select jsonb_agg(jsonb_build_array(p.part_no, coalesce(p.text, e.content)))
         from commonlore.evidence_part p
         join unnest(%(wanted_ids)s::uuid[], %(wanted_parts)s::int[]) as w (evidence_id, part_no)
@@ -43,43 +18,18 @@ select e.evidence_id, e.owner_profile_id, e.content_sha256, e.part_count, e.sour
           and p.team_id = %(team_id)s::uuid -- tenant
           and p.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as parts,
-       case when %(event_time)s::timestamptz is null then
-           (select min(x.reason) from commonlore.evidence_exclusion x
-            where x.evidence_id = e.evidence_id and x.reason <> 'unsupported'
-              and x.team_id = %(team_id)s::uuid -- tenant
-              and x.space_epoch = %(space_epoch)s::bigint -- tenant
-           )
-       else
-           coalesce(
-               (select case l.action when 'supersede' then 'superseded' when 'retract' then 'retracted' else 'erased' end
-                from commonlore.evidence_lifecycle_event l
-                where l.evidence_id = e.evidence_id and l.known_from <= %(event_time)s::timestamptz
-                  and l.team_id = %(team_id)s::uuid -- tenant
-                  and l.space_epoch = %(space_epoch)s::bigint -- tenant
-                order by l.known_from desc, l.event_id desc limit 1),
-               -- Quarantine and revisions count as they were known: where only valid_at is asked, as they are now.
-               (select case s.decision when 'quarantine' then 'quarantined' end
-                from commonlore.evidence_security_event s
-                where s.evidence_id = e.evidence_id and s.decision <> 'guarded' and coalesce(s.known_from <= %(known_at)s::timestamptz, true)
-                  and s.team_id = %(team_id)s::uuid -- tenant
-                  and s.space_epoch = %(space_epoch)s::bigint -- tenant
-                order by s.known_from desc, s.event_id desc limit 1),
-               (select 'source_revised'
-                from commonlore.evidence_source_revision v
-                where v.source_id = e.source_id and v.previous_revision_id = e.revision_id
-                  and coalesce(v.known_from <= %(known_at)s::timestamptz, true)
-                  and v.team_id = %(team_id)s::uuid -- tenant
-                  and v.space_epoch = %(space_epoch)s::bigint -- tenant
-                limit 1)
-           )
-       end as withdrawn,
+       (select min(x.reason) from commonlore.evidence_exclusion x
+        where x.evidence_id = e.evidence_id and x.reason <> 'unsupported'
+          and x.team_id = %(team_id)s::uuid -- tenant
+          and x.space_epoch = %(space_epoch)s::bigint -- tenant
+       ) as withdrawn,
        (select jsonb_agg(jsonb_build_array(r.relationship_id, r.semantic_group_key, {eligible} and q.retired_at is null))
         from commonlore.relationship_support s
         join commonlore.relationship r on r.relationship_id = s.relationship_id
         join commonlore.profile q on q.team_id = r.team_id and q.profile_id = r.owner_profile_id
-        where s.evidence_id = e.evidence_id and coalesce(s.known_from <= %(known_at)s::timestamptz, true)
+        where s.evidence_id = e.evidence_id
           and (select d.decision from commonlore.support_decision_event d
-               where d.support_id = s.support_id and coalesce(d.known_from <= %(known_at)s::timestamptz, true)
+               where d.support_id = s.support_id
                  and d.team_id = %(team_id)s::uuid -- tenant
                  and d.space_epoch = %(space_epoch)s::bigint -- tenant
                order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
@@ -90,12 +40,23 @@ select e.evidence_id, e.owner_profile_id, e.content_sha256, e.part_count, e.sour
        ) as paths,
        array(select q.evidence_id from commonlore.evidence q
              join commonlore.profile w on w.team_id = q.team_id and w.profile_id = q.owner_profile_id and w.retired_at is null
-             where q.content_sha256 = e.content_sha256 and q.evidence_id <> e.evidence_id and coalesce(q.known_from <= %(known_at)s::timestamptz, true)
-               and not (%(present)s::bool and exists (
+             where q.content_sha256 = e.content_sha256 and q.evidence_id <> e.evidence_id
+               and not exists (
                    select from commonlore.evidence_exclusion x
                    where x.evidence_id = q.evidence_id
                      and x.team_id = %(team_id)s::uuid -- tenant
                      and x.space_epoch = %(space_epoch)s::bigint -- tenant
+               )
+               and (not %(withheld)s::bool or exists (
+                   select from commonlore.relationship_support s
+                   where s.evidence_id = q.evidence_id
+                     and (select d.decision from commonlore.support_decision_event d
+                          where d.support_id = s.support_id
+                            and d.team_id = %(team_id)s::uuid -- tenant
+                            and d.space_epoch = %(space_epoch)s::bigint -- tenant
+                          order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
+                     and s.team_id = %(team_id)s::uuid -- tenant
+                     and s.space_epoch = %(space_epoch)s::bigint -- tenant
                ))
                and q.team_id = %(team_id)s::uuid -- tenant
                and q.space_epoch = %(space_epoch)s::bigint -- tenant
@@ -115,6 +76,17 @@ select r.semantic_group_key
 from commonlore.relationship_support s
 join commonlore.relationship r on r.relationship_id = s.relationship_id
 where s.evidence_id = any(%(evidence_ids)s::uuid[]) and {eligible}
+  and (select d.decision from commonlore.support_decision_event d
+       where d.support_id = s.support_id
+         and d.team_id = %(team_id)s::uuid -- tenant
+         and d.space_epoch = %(space_epoch)s::bigint -- tenant
+       order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
+  and not exists (
+      select from commonlore.evidence_exclusion x
+      where x.evidence_id = s.evidence_id and x.reason <> 'unsupported'
+        and x.team_id = %(team_id)s::uuid -- tenant
+        and x.space_epoch = %(space_epoch)s::bigint -- tenant
+  )
   and s.team_id = %(team_id)s::uuid -- tenant
   and s.space_epoch = %(space_epoch)s::bigint -- tenant
   and r.team_id = %(team_id)s::uuid -- tenant
@@ -135,13 +107,18 @@ select r.relationship_id, r.semantic_group_key, r.known_from, r.predicate_key, r
        coalesce(document.search_state, 'pending') as search_state,
        (select array_agg(distinct s.evidence_id)
         from commonlore.relationship_support s
-        where s.relationship_id = r.relationship_id and coalesce(s.known_from <= %(known_at)s::timestamptz, true)
-          and not (%(present)s::bool and exists (
+        where s.relationship_id = r.relationship_id
+          and (select d.decision from commonlore.support_decision_event d
+               where d.support_id = s.support_id
+                 and d.team_id = %(team_id)s::uuid -- tenant
+                 and d.space_epoch = %(space_epoch)s::bigint -- tenant
+               order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
+          and not exists (
               select from commonlore.evidence_exclusion x
               where x.evidence_id = s.evidence_id and x.reason <> 'unsupported'
                 and x.team_id = %(team_id)s::uuid -- tenant
                 and x.space_epoch = %(space_epoch)s::bigint -- tenant
-          ))
+          )
           and s.team_id = %(team_id)s::uuid -- tenant
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as evidence_ids

@@ -1,4 +1,4 @@
-"""Why evidence that was found is not eligible in a view: the closed list."""
+"""Why what was found does not count in a view: the closed lists."""
 
 from __future__ import annotations
 
@@ -6,4 +6,21 @@ from typing import Literal
 
 Exclusion = Literal[
     "owner_inactive", "not_yet_known", "superseded", "retracted", "erased", "quarantined", "source_revised", "unsupported", "unclaimed"
+]
+RelationshipExclusion = Literal[
+    "owner_inactive",
+    "not_yet_known",
+    "merged",
+    "corrected",
+    "suppressed",
+    "superseded",
+    "pending_evidence",
+    "needs_review",
+    "quarantined",
+    "disputed",
+    "retracted",
+    "rejected",
+    "not_yet_valid",
+    "no_longer_valid",
+    "unsupported",
 ]

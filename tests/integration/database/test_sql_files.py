@@ -8,15 +8,19 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER
-from commonlore.db.recall import HYDRATE
+from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER, PAST_FRONTIER
+from commonlore.db.recall import HISTORY, HYDRATE
 from commonlore.db.sql import statements, subjects
 from tests.support.databases import TestDatabase, clone, drop
 
 # Texts that are put into others and are no statement themselves.
-FRAGMENTS = {("frontier", "evidence_gate"), ("hydrate", "relationship_eligible")}
+FRAGMENTS = {
+    ("frontier", "evidence_gate"),
+    ("hydrate", "relationship_eligible"),
+    *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone")),
+}
 # Who runs what; everything else is the serving role's.
-OWNERS = {"tenancy": "owner", "worker": "worker", "isolation": "owner"}
+OWNERS = {"tenancy": "owner", "worker": "worker", "job_runs": "worker", "isolation": "owner"}
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")
 
@@ -24,9 +28,11 @@ _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?
 def _all() -> list[tuple[str, str, str]]:
     found = []
     for subject in subjects():
-        complete = {"frontier": FRONTIER, "hydrate": HYDRATE}.get(subject) or statements(subject)
+        complete = {"frontier": FRONTIER, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(subject)
         found += [(subject, name, text) for name, text in complete.items() if (subject, name) not in FRAGMENTS]
-    return found + [("frontier", f"{name} (open)", text) for name, text in OPEN_FRONTIER.items() if ("frontier", name) not in FRAGMENTS]
+    for variant, texts in (("open", OPEN_FRONTIER), ("past", PAST_FRONTIER)):
+        found += [("frontier", f"{name} ({variant})", text) for name, text in texts.items() if ("frontier", name) not in FRAGMENTS]
+    return found
 
 
 ALL = _all()

@@ -434,7 +434,7 @@ async def test_a_view_of_the_past_knows_the_quarantine_of_then(memory: Memory) -
 
     found = [contexts(await memory.recall(admin, "Mark", **view)) for view in ({"known_at": held}, {"known_at": free}, {"valid_at": free}, {})]
 
-    assert [[], [INJECTED], [], []] == found
+    assert [[], [INJECTED], [INJECTED], []] == found
 
 
 async def test_a_team_may_only_note_signals(memory: Memory) -> None:
