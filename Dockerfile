@@ -3,7 +3,7 @@ FROM python:3.11-slim AS build
 WORKDIR /source
 COPY requirements requirements
 RUN python -m venv /opt/commonlore \
- && /opt/commonlore/bin/pip install --no-cache-dir --require-hashes -r requirements/base.txt -r requirements/build.txt
+ && /opt/commonlore/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/base.txt -r requirements/build.txt
 COPY . .
 RUN /opt/commonlore/bin/pip install --no-cache-dir --no-build-isolation --no-deps .
 

@@ -54,13 +54,13 @@ $(VENV)/.python:
 
 $(VENV)/.base: $(VENV)/.python requirements/base.txt requirements/build.txt pyproject.toml hatch_build.py
 	@echo "Installing packages, every one checked against its hash"
-	@$(PIP) install --require-hashes -r requirements/base.txt -r requirements/build.txt
+	@$(PIP) install --require-hashes --no-deps -r requirements/base.txt -r requirements/build.txt
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base requirements/dev.txt
 	@echo "Installing what the tests need"
-	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --require-hashes --no-deps -r requirements/dev.txt
 	@touch $@
 
 # The published client stands apart: its dependencies are its own.
