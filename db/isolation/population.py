@@ -218,7 +218,16 @@ def sample_value(kind: str) -> Any:
         return "[" + ",".join("1" for _ in range(int(match[1]))) + "]"
     if kind in ("smallint", "integer", "bigint", "real", "double precision", "numeric", "int", "float8", "float4"):
         return 1
-    by_type: dict[str, Any] = {"boolean": True, "bool": True, "bytea": bytes(32), "jsonb": "{}", "json": "{}", "text[]": [], "date": "2026-01-01"}
+    by_type: dict[str, Any] = {
+        "boolean": True,
+        "bool": True,
+        "bytea": bytes(32),
+        "jsonb": "{}",
+        "json": "{}",
+        "text[]": [],
+        "uuid[]": [],
+        "date": "2026-01-01",
+    }
     return by_type.get(kind)
 
 
