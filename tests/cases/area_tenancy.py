@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 
 from commonlore.domain.ports import Vectors
-from tests.cases.adapter import World, case, in_team, refusal, split_of
+from tests.cases.adapter import Actor, World, case, in_team, refusal, split_of
 from tests.support.embedders import HashEmbedder
 from tests.support.memory import a_relationship
 
@@ -197,30 +197,90 @@ def an_identical_recall_of_another_member_is_its_own(world: World) -> None:
     assert {"P1": ["the private plan of X"], "P2": []} == seen
 
 
-def _foreign_relationship(world: World) -> str:
-    made = world.actor("A").ingest("Mark works on Orion.", relationships=[a_relationship("Mark", "works_on", "Orion")])
-    return str(split_of(made)["relationship_id"])
-
-
 @case("B030-a")
 def a_foreign_id_is_like_no_id(world: World) -> None:
-    """trace_memory is what exists of the case's list; the others answer as routes and tools that are not there."""
-    foreign, ben = _foreign_relationship(world), world.actor("B")
+    """Every tool and operation that takes an id: to trace, correct and forget, and those of administration; nothing of the other team changes."""
+    ada, ben = world.actor("A", scopes=("read", "write", "admin")), world.actor("B", scopes=("read", "write", "admin"))
+    foreign = _foreign_ids(world, ada)
+    mine = ben.ingest("Nora works on Vega.", relationships=[a_relationship("Nora", "works_on", "Vega")])
+    ben_entity = mine["relationship_results"][0]["subject_entity_id"]
 
-    def ask(relationship_id: str) -> list[Any]:
-        same = {"x-correlation-id": "same"}
-        traced = ben.post("/v1/trace_memory", {"relationship_id": relationship_id}, **same)
-        routes = [ben.http.request(method, f"/v1/admin/relationships/{relationship_id}", headers=same) for method in ("GET", "PATCH", "DELETE")]
-        called = ben.mcp("trace_memory", {"relationship_id": relationship_id})["structuredContent"]
-        called.pop("correlation_id")
-        shown = [
-            (answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in ("date", "server")})
-            for answer in (traced, *routes)
-        ]
-        return [*shown, called]
+    def ask(ids: dict[str, str]) -> dict[str, Any]:
+        same, why = {"x-correlation-id": "same"}, {"reason": "a test"}
+        patch = {"polarity": "-"}
+        resolve = {"conflict_id": ids["conflict"], "expected_version": 1, "action": "dismiss", **why}
+        bodies: dict[str, dict[str, Any]] = {
+            "trace_memory": {"relationship_id": ids["relationship"]},
+            "correct_relationship": {"relationship_id": ids["relationship"], "expected_version": 1, "patch": patch},
+            "retract_evidence": {"evidence_ids": [ids["evidence"]], **why},
+            "remember": {"evidence": [{"content": "new", "supersedes_evidence_ids": [ids["evidence"]]}]},
+            "resolve_conflict": resolve,
+            "contest_evidence": {
+                "case_key": "k", "question": "q?", **why,
+                "positions": [{"evidence_id": ids["evidence"], "start": place, "end": place + 2} for place in (0, 3)],
+            },
+            "admin/quarantine_evidence": {"evidence_ids": [ids["evidence"]], **why},
+            "admin/release_evidence": {"evidence_ids": [ids["evidence"]], **why},
+            "admin/describe_conflict": {"conflict_id": ids["conflict"]},
+            "admin/merge_entities": {"from_entity_id": ids["entity"], "to_entity_id": ben_entity, "apply": True, **why},
+            "admin/split_entity": {"entity_id": ids["entity"], "relationship_ids": [ids["relationship"]], "name": "x", "apply": True, **why},
+            "admin/rename_entity": {"entity_id": ids["entity"], "name": "x", **why},
+            "admin/add_entity_alias": {"entity_id": ids["entity"], "name": "x", **why},
+            "admin/reverse_entity_correction": {"correction_id": ids["correction"], **why},
+            "admin/retire_member": {"profile_id": ids["member"]},
+            "admin/revoke_key": {"credential_id": ids["key"]},
+            "admin/rotate_key": {"credential_id": ids["key"]},
+        }  # fmt: skip
+        shown: dict[str, Any] = {name: ben.post(f"/v1/{name}", body, **same) for name, body in bodies.items()}
+        for method in ("GET", "PATCH", "DELETE"):
+            shown[method] = ben.http.request(method, f"/v1/admin/relationships/{ids['relationship']}", headers=same)
+        found: dict[str, Any] = {
+            name: (answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in ("date", "server", "server-timing")})
+            for name, answer in shown.items()
+        }
+        for name in ("trace_memory", "correct_relationship", "retract_evidence", "resolve_conflict"):
+            called = ben.mcp(name, bodies[name])["structuredContent"]
+            found[f"{name} over MCP"] = {key: value for key, value in called.items() if key != "correlation_id"}
+        return found
 
-    assert ask(foreign) == ask(str(uuid4()))
-    assert 404 == ask(foreign)[0][0]
+    before = _rows_of(world, ada)
+    asked = ask(foreign)
+
+    assert ask({name: str(uuid4()) for name in foreign}) == asked
+    assert before == _rows_of(world, ada)
+    statuses = {name: answer[0] for name, answer in asked.items() if isinstance(answer, tuple)}
+    assert {name: 404 for name in statuses} | {"contest_evidence": 422} == statuses  # a place that is in no text that the key sees
+
+
+def _foreign_ids(world: World, ada: Actor) -> dict[str, str]:
+    """One id of each kind of the other team, each of a row that is there."""
+    other, kinds = world.actor("A", "another"), ("project", "product")
+    made = ada.ingest("The primary database of Orion is MySQL.", relationships=[a_relationship("Orion", "primary_database", "MySQL", kinds=kinds)])
+    other.ingest("The primary database of Orion is Redis.", relationships=[a_relationship("Orion", "primary_database", "Redis", kinds=kinds)])
+    (conflict,) = ada.post("/v1/admin/list_conflicts", {}).json()["conflicts"]
+    entity = made["relationship_results"][0]["subject_entity_id"]
+    renamed = ada.post("/v1/admin/add_entity_alias", {"entity_id": entity, "name": "Orion project", "reason": "a test"}).json()
+    return {
+        "relationship": split_of(made)["relationship_id"],
+        "evidence": made["evidence"][0]["evidence_id"],
+        "conflict": conflict["conflict_id"],
+        "entity": entity,
+        "correction": renamed["correction_id"],
+        "member": str(other.holder.profile_id),
+        "key": str(other.holder.credential_id),
+    }
+
+
+def _rows_of(world: World, actor: Actor) -> dict[str, Any]:
+    """Every row of the actor's team, the use of its keys left out."""
+    with world.admin() as admin:
+        return {
+            table: admin.execute(
+                f"select md5(coalesce(string_agg((to_jsonb(t) - 'last_used_at')::text, ' ' order by t::text), '')) from {table} t where team_id = %s".encode(),
+                (actor.holder.team_id,),
+            ).fetchone()
+            for table in world.tenant_tables()
+        }
 
 
 @case("B030-c")

@@ -64,7 +64,6 @@ _WORKERS = "workers: leases, dead letters, progress and rebuilds as jobs"
 
 # Case: the part it waits for.
 WAITING: dict[str, str] = {
-    "B008-b": _ADMIN,
     "B014-b": _BENCH,
     "B015-a": _BENCH,
     "B016-b": _BENCH,
@@ -119,8 +118,6 @@ WAITING: dict[str, str] = {
     "B171-a": _EXPORT,
     "B172-a": _STDIO,
     "B183-b": _STDIO,
-    "B192-a": _ADMIN,
-    "B193-b": _ADMIN,
     "B211-b": _GENERATIONS,
     "B216-b": _REDIS,
 }
