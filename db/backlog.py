@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from commonlore.db.errors import stating
+from commonlore.db.job_queue import JobQueue, is_cared_for
+from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import CONTRACT_ID, as_halfvec
+from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
+from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, JobKind
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.prepare import search_prefix
 
+log = logging.getLogger(__name__)
 _SQL = statements("worker")
-_ENQUEUE = statements("ledger_rows")["enqueue"]
 _INSTALLATION = statements("installation")
-EMBED_PARTS = "embed_parts"
 MAX_ATTEMPTS = 5
 # Differences that a space's statistics may have before they are worth folding; a read adds up at most about this many a term.
 _FOLD_ROWS = 64
@@ -57,6 +59,14 @@ class SpaceBacklog:
                     WaitingText("document", (row["generation"], row["relationship_id"], row["source_version"]), row["text"]) for row in documents
                 ]
             return found
+
+    async def count(self) -> int:
+        """How many texts of the space wait for a vector."""
+        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            if not await _open(transaction, self.space_id):
+                return 0
+            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=CONTRACT_ID)).fetchone()
+            return int(row["texts"]) if row else 0
 
     async def store(self, made: Sequence[tuple[WaitingText, Vectors]]) -> None:
         """Store vectors of what still waits; anything else is left alone."""
@@ -109,47 +119,64 @@ class SpaceBacklog:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
+    """`enqueued`: jobs that were asked for. `failed`: teams that could not be looked at."""
+
     spaces: int
     enqueued: int
-    folded: int
+    failed: int
 
 
-async def sweep(pool: Pool) -> SweepResult:
-    """Look at every space once: enqueue what waits without a job, fold what has many differences. Teams by id."""
-    spaces = enqueued = folded = 0
+async def sweep(pool: Pool, queue: JobQueue | None = None) -> SweepResult:
+    """Look at every space once and ask for the jobs that it needs; with a queue, forget jobs that ended long ago.
+
+    Teams by id, each in a transaction of its own: one that fails is left to the next sweep and keeps no other from its turn.
+    """
     with stating():
         async with pool.connection() as connection:
             teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
+    spaces = enqueued = failed = 0
     for team_id in teams:
-        async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
-            transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
-            wanting: list[UUID] = []
-            for space_id in transaction.epochs:
-                await transaction.enter(space_id)
-                found = await (await transaction.execute(_SQL["waiting"])).fetchone()
-                spaces += 1
-                if found and found["is_waiting"]:
-                    await enqueue_embedding(transaction, space_id)
-                    enqueued += 1
-                if found and max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS:
-                    wanting.append(space_id)
-        for space_id in wanting:
-            folded += await SpaceBacklog(pool, team_id, space_id).fold()
-    return SweepResult(spaces, enqueued, folded)
+        try:
+            seen, asked = await _sweep_team(pool, team_id)
+            if queue is not None:
+                await queue.forget_ended(team_id)
+        except CommonloreError as error:
+            log.warning("sweep: team %s: %s", team_id, error.code)
+            failed += 1
+        else:
+            spaces, enqueued = spaces + seen, enqueued + asked
+    return SweepResult(spaces, enqueued, failed)
+
+
+async def _sweep_team(pool: Pool, team_id: UUID) -> tuple[int, int]:
+    asked = 0
+    async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+        rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
+        transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
+        for space_id in transaction.epochs:
+            await transaction.enter(space_id)
+            found = await (await transaction.execute(_SQL["waiting"])).fetchone()
+            assert found is not None
+            wanted = {
+                EMBED_PARTS: found["is_waiting"],
+                FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
+            }
+            for kind in (kind for kind, is_wanted in wanted.items() if is_wanted):
+                asked += await _ask(transaction, kind, space_id)
+    return len(rows), asked
+
+
+async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID) -> bool:
+    """Ask for a job, unless one of its key waits, runs, or gave up not long ago; whether it was asked for."""
+    if await is_cared_for(transaction, job_key(kind, transaction.team_id, space_id, {})):
+        return False
+    await enqueue(transaction, kind, space_id=space_id)
+    return True
 
 
 async def enqueue_embedding(transaction: TeamTransaction, space_id: UUID) -> None:
     """Ask for the vectors of a space, in the transaction that needs them; one waiting job a space is enough."""
-    args = {"team_id": str(transaction.team_id), "space_id": str(space_id)}
-    await transaction.execute(
-        _ENQUEUE,
-        task_name=EMBED_PARTS,
-        queue_name="embedding",
-        priority=0,
-        queueing_lock=f"{EMBED_PARTS}:{space_id}",
-        args=msgspec.json.encode(args).decode(),
-    )
+    await enqueue(transaction, EMBED_PARTS, space_id=space_id)
 
 
 async def served_contract_key(pool: Pool) -> str | None:

@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import served_generations, write_documents
+from commonlore.db.jobs import enqueue
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
+from commonlore.domain.jobs.kind import RENDER_DOCUMENTS
 from commonlore.domain.projection.document import RelationshipWording, render
 from commonlore.domain.remember.changes import DocumentRow
 
-RENDER_DOCUMENTS = "render_documents"
 BATCH = 200
 _SQL = statements("identity")
 _LEDGER = statements("ledger")
 _WORKER = statements("worker")
-_ENQUEUE = statements("ledger_rows")["enqueue"]
 
 
 async def rerender(transaction: TeamTransaction, space_id: UUID, entity_id: UUID) -> tuple[int, int]:
@@ -31,15 +29,7 @@ async def rerender(transaction: TeamTransaction, space_id: UUID, entity_id: UUID
     if written:
         await enqueue_embedding(transaction, space_id)
     if len(ids) > BATCH:
-        args = {"team_id": str(transaction.team_id), "space_id": str(space_id), "entity_id": str(entity_id)}
-        await transaction.execute(
-            _ENQUEUE,
-            task_name=RENDER_DOCUMENTS,
-            queue_name="embedding",
-            priority=0,
-            queueing_lock=f"{RENDER_DOCUMENTS}:{entity_id}",
-            args=msgspec.json.encode(args).decode(),
-        )
+        await enqueue(transaction, RENDER_DOCUMENTS, space_id=space_id, entity_id=entity_id)
     return written, max(0, len(ids) - BATCH)
 
 

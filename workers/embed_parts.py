@@ -6,37 +6,43 @@ that the embedder cannot take is tried alone, counted, and left out after its fi
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from uuid import UUID
 
-from commonlore.db.assemble import Adapters
 from commonlore.db.backlog import SpaceBacklog, WaitingText, served_contract_key
+from commonlore.domain.jobs.kind import JobFailed
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, Vectors
 from commonlore.domain.projection.embed import embed_whole
+from commonlore.workers.run import JobRun, Outcome
 
 BATCH = 64
-log = logging.getLogger(__name__)
+STAGE = "embedding"
 
 
-async def embed_parts(adapters: Adapters, *, team_id: UUID, space_id: UUID) -> int:
-    """Returns how many vectors were made. Does nothing while this process runs another model than the stored vectors.
-
+async def embed_parts(run: JobRun) -> Outcome:
+    """
     Raises:
+        JobFailed: `contract_mismatch`, this process runs another model than that of the stored vectors.
         EmbeddingUnavailable: the embedder does not answer; what was stored before stays.
     """
-    if adapters.embedder.contract.key != await served_contract_key(adapters.pool):
-        log.warning("this worker's model is not the served contract; waiting texts keep waiting")
-        return 0
-    backlog = SpaceBacklog(adapters.pool, team_id, space_id)
-    total = 0
+    embedder, backlog = run.adapters.embedder, SpaceBacklog(run.adapters.pool, run.team, run.space)
+    if embedder.contract.key != await served_contract_key(run.adapters.pool):
+        raise JobFailed("contract_mismatch")
+    # Counted from rows, and going on from an earlier turn: what is done then is the rest of what there was.
+    waiting = await backlog.count()
+    earlier = run.told.done if run.told.stage == STAGE else 0
+    left = waiting
     while batch := await backlog.read(BATCH):
-        made, failed = await _embed(adapters.embedder, batch)
+        await run.tell(STAGE, earlier + waiting - left, earlier + waiting)
+        made, failed = await _embed(embedder, batch)
         await backlog.store(made)
         for item in failed:
             await backlog.fail(item, "embedding_malformed")
-        total += len(made)
-    return total
+        left = max(0, left - len(made))
+        if run.is_over():
+            await run.tell(STAGE, earlier + waiting - left, earlier + waiting)
+            return Outcome.AGAIN
+    await run.tell(STAGE, earlier + waiting - left, earlier + waiting)
+    return Outcome.DONE
 
 
 async def _embed(embedder: Embedder, batch: Sequence[WaitingText]) -> tuple[list[tuple[WaitingText, Vectors]], list[WaitingText]]:

@@ -1,51 +1,68 @@
-"""The job kinds as procrastinate tasks. Arguments are ids; the context of team and space is set per transaction."""
+"""The job kinds as procrastinate tasks, taken by our own rule: fair between teams, and never two of one key at once.
+
+procrastinate runs the loop, wakes it when a job comes, beats the worker's heart and makes periodic jobs; which job is next
+and how one ends are statements of `db/queries/job_runs.sql`.
+"""
 
 from __future__ import annotations
 
-import logging
-from uuid import UUID
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from typing import Any
 
 import procrastinate
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 
-from commonlore.db.assemble import Adapters
-from commonlore.db.backlog import EMBED_PARTS, sweep
-from commonlore.db.rendering import RENDER_DOCUMENTS, render_documents
-from commonlore.workers.embed_parts import embed_parts
+from commonlore.db.job_queue import JobQueue
+from commonlore.domain.jobs.kind import KINDS, SWEEP
+from commonlore.workers.execute import Executor
 
-log = logging.getLogger(__name__)
-STALLED_AFTER_S = 30
-# Five tries with a growing pause; then the job stays as failed, with its reason in the worker's log.
-_RETRY = procrastinate.RetryStrategy(max_attempts=5, exponential_wait=4)
+_CONNECTIONS = 3
+# When the jobs of the installation come round.
+PERIODIC = {SWEEP.name: "* * * * * */20"}
 
 
-def make_app(conninfo: str, adapters: Adapters) -> procrastinate.App:
-    """The application with every job kind, over the queue's own schema."""
+class TeamTurns(JobManager):
+    """Takes jobs in the order of `take`. A job is over in the queue when the executor says so, in the transaction that says it to its team."""
+
+    def __init__(self, connector: Any, queue: JobQueue, kinds: Iterable[str]) -> None:
+        super().__init__(connector)
+        self._queue = queue
+        self._kinds = tuple(kinds)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        row = await self._queue.take(self._kinds, worker_id)
+        return Job.from_row(row) if row else None
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        """Written already."""
+
+    async def retry_job(
+        self, job: Job, retry_at: datetime | None = None, priority: int | None = None, queue: str | None = None, lock: str | None = None
+    ) -> None:
+        """Written already."""
+
+
+def make_app(conninfo: str, executor: Executor) -> procrastinate.App:
+    """The application with every kind that the executor has a handler for."""
     connector = procrastinate.PsycopgConnector(
-        conninfo=conninfo, kwargs={"options": "-c search_path=procrastinate", "application_name": "commonlore-queue"}
+        conninfo=conninfo,
+        kwargs={"options": "-c search_path=procrastinate", "application_name": "commonlore-queue"},
+        min_size=1,
+        max_size=_CONNECTIONS,
     )
     app = procrastinate.App(connector=connector)
-
-    @app.task(name=EMBED_PARTS, queue="embedding", retry=_RETRY)
-    async def run_embed_parts(team_id: str, space_id: str) -> int:
-        return await embed_parts(adapters, team_id=UUID(team_id), space_id=UUID(space_id))
-
-    @app.task(name=RENDER_DOCUMENTS, queue="embedding", retry=_RETRY)
-    async def run_render_documents(team_id: str, space_id: str, entity_id: str) -> int:
-        return await render_documents(adapters.pool, team_id=UUID(team_id), space_id=UUID(space_id), entity_id=UUID(entity_id))
-
-    @app.periodic(cron="* * * * * */20")
-    @app.task(name="sweep", queue="upkeep", queueing_lock="sweep", pass_context=False)
-    async def run_sweep(timestamp: int) -> None:
-        await retry_stalled(app)
-        found = await sweep(adapters.pool)
-        log.debug("sweep: %d spaces, %d enqueued, %d folded", found.spaces, found.enqueued, found.folded)
-
+    app.job_manager = TeamTurns(connector, executor.queue, executor.handlers)
+    for name in executor.handlers:
+        task = app.task(name=name, queue=KINDS[name].queue, queueing_lock=name if name in PERIODIC else None, pass_context=True)(_task(executor.run))
+        if name in PERIODIC:
+            app.periodic(cron=PERIODIC[name])(task)
     return app
 
 
-async def retry_stalled(app: procrastinate.App) -> int:
-    """Put jobs of workers that stopped answering back into the queue; returns how many."""
-    stalled = list(await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_AFTER_S))
-    for job in stalled:
-        await app.job_manager.retry_job(job)
-    return len(stalled)
+def _task(run: Callable[[procrastinate.JobContext], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    async def job(context: procrastinate.JobContext, **_: object) -> None:
+        await run(context)
+
+    return job

@@ -32,6 +32,20 @@ select
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
         limit 1000) n) as relationship_rows;
 
+-- name: count_waiting
+-- How many texts of the space wait for a vector.
+select
+    (select count(*) from commonlore.evidence_embedding_backlog b
+     where b.search_state = 'pending' and b.contract_id = %(contract_id)s::smallint
+       and b.team_id = %(team_id)s::uuid -- tenant
+       and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    )
+    + (select count(*) from commonlore.relationship_document d
+       where d.search_state = 'pending'
+         and d.team_id = %(team_id)s::uuid -- tenant
+         and d.space_epoch = %(space_epoch)s::bigint -- tenant
+      ) as texts;
+
 -- name: waiting_parts
 -- The next parts without a vector, by id and number, with what is embedded of each.
 select b.evidence_id, b.part_no, b.attempts, e.speaker, coalesce(p.text, e.content) as text

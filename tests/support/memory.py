@@ -44,9 +44,9 @@ from commonlore.domain.tenancy.key import PresentedKey, parse
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.withdraw.quarantine import QuarantineRequest
 from commonlore.domain.withdraw.retract import RetractRequest
-from commonlore.workers.embed_parts import embed_parts
 from tests.support.databases import TestDatabase
 from tests.support.embedders import HashEmbedder
+from tests.support.jobs import embed as embed_parts
 
 START = datetime(2026, 7, 1, tzinfo=UTC)
 
@@ -298,15 +298,17 @@ class Ledgered:
     texts: dict[UUID, str] = field(default_factory=dict)
     clock: SteppingClock = field(default_factory=SteppingClock)
 
-    def decide(self, content: str | Sequence[str], *proposals: Mapping[str, Any], evidence_id: UUID | None = None, **evidence: Any) -> Decided:
-        """One request. `evidence_id` is that of the text, when it is a later sighting."""
+    def decide(
+        self, content: str | Sequence[str], *proposals: Mapping[str, Any], evidence_id: UUID | None = None, is_held: bool = False, **evidence: Any
+    ) -> Decided:
+        """One request. `evidence_id` is that of the text, when it is a later sighting; `is_held`, its texts are in quarantine."""
         request = prepared(content, proposals, **evidence)
         ids = [evidence_id or new_id() for _ in request.evidence]
         changes, now = Changes(), self.clock()
         resolved = resolve_proposals(request.relationships, self.names, changes, new_id=new_id)
         existing = [replace(item, supports=set(item.supports), source_groups=set(item.source_groups)) for item in self.rows.values()]
         cited = {
-            place: Cited(key, CitedText(item.proposal.content, item.proposal.speaker), str(key), "unknown")
+            place: Cited(key, CitedText(item.proposal.content, item.proposal.speaker), str(key), "unknown", is_held)
             for place, (key, item) in enumerate(zip(ids, request.evidence, strict=True))
         }
         results = decide(resolved, existing=existing, cited=cited, known_cited={}, changes=changes, new_id=new_id, now=now)

@@ -169,12 +169,12 @@ _OBJECTS = {
     "listed definer opened": (
         "grant execute on function commonlore.enqueue to public",
         "a definer function is listed, pinned and closed to PUBLIC",
-        "commonlore.enqueue(text, text, integer, text, jsonb)",
+        "commonlore.enqueue(uuid, text, text, integer, text, uuid, jsonb)",
     ),
     "listed definer unpinned": (
         "alter function commonlore.enqueue reset search_path",
         "a definer function is listed, pinned and closed to PUBLIC",
-        "commonlore.enqueue(text, text, integer, text, jsonb)",
+        "commonlore.enqueue(uuid, text, text, integer, text, uuid, jsonb)",
     ),
     "leakproof function": (
         "create function commonlore.leak(x text) returns boolean language plpgsql leakproof as 'begin raise notice ''%'', x; return true; end'",

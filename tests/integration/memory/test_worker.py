@@ -15,10 +15,13 @@ import pytest
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.session import make_pool
 from commonlore.db.settings import read_settings
+from commonlore.domain.jobs.kind import FOLD_STATISTICS, JobFailed
 from commonlore.domain.ports import EmbeddingContract, EmbeddingUnavailable, Vectors
 from commonlore.workers import main as worker_main
-from commonlore.workers.embed_parts import embed_parts
+from commonlore.workers.handlers import HANDLERS
 from tests.support.embedders import FailingEmbedder, MalformedEmbedder
+from tests.support.jobs import a_turn
+from tests.support.jobs import embed as embed_parts
 from tests.support.memory import CONTRACT, Holder, Memory, ServedHashEmbedder, contexts
 
 
@@ -170,7 +173,8 @@ async def test_a_worker_with_another_model_makes_no_vector(memory: Memory) -> No
     ann = await waiting_texts(memory, 3)
     other = MalformedEmbedder("nan", marker="never")
     async with as_worker(memory, other) as worker:
-        assert 0 == await embed_parts(worker.adapters, team_id=ann.team_id, space_id=shared_space(memory, ann))
+        with pytest.raises(JobFailed, match="contract_mismatch"):
+            await embed_parts(worker.adapters, team_id=ann.team_id, space_id=shared_space(memory, ann))
 
     assert [("pending", 0, 5)] == backlog(memory)
 
@@ -260,20 +264,24 @@ async def test_the_sweep_enqueues_what_waits_once(memory: Memory) -> None:
         first = await sweep(worker.adapters.pool)
         await sweep(worker.adapters.pool)
 
-    jobs = memory.sql("select task_name, queue_name, args from procrastinate.procrastinate_jobs")
-    assert 1 == first.enqueued
+    jobs = memory.sql("select task_name, queue_name, args - 'job_id' from procrastinate.procrastinate_jobs")
+    assert (1, 0) == (first.enqueued, first.failed)
     assert [("embed_parts", "embedding", {"team_id": str(ann.team_id), "space_id": str(shared_space(memory, ann))})] == jobs
 
 
-async def test_the_sweep_folds_what_has_many_differences(memory: Memory) -> None:
+async def test_the_sweep_asks_for_folding_where_there_are_many_differences(memory: Memory) -> None:
     ann = await memory.key()
     for number in range(66):
         await memory.remember(ann, content=f"Zebra {number}.")
     before = sums(memory)
     async with as_worker(memory) as worker:
-        found = await sweep(worker.adapters.pool)
+        await sweep(worker.adapters.pool)
+        assert [("fold_statistics", str(shared_space(memory, ann)))] == memory.sql(
+            "select task_name, args ->> 'space_id' from procrastinate.procrastinate_jobs"
+        )
+        await HANDLERS["fold_statistics"](a_turn(worker.adapters, FOLD_STATISTICS, ann.team_id, shared_space(memory, ann)))
 
-    assert (1, before) == (found.folded, sums(memory))
+    assert before == sums(memory)
     assert [(1,)] == memory.sql("select count(*) from commonlore.evidence_statistic")
 
 

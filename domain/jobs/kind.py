@@ -1,0 +1,89 @@
+"""The kinds of jobs as one closed list: name, queue, priority, for what one job is, and how it is tried again.
+
+To add a kind: a `JobKind` here and in `KINDS`, and its handler in `HANDLERS` of `commonlore.workers.handlers`.
+`docs/how-to/add-a-job.md` shows both. A test holds the two lists together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+Per = Literal["space", "team", "installation"]
+State = Literal["queued", "running", "succeeded", "dead", "cancelled", "merged"]
+# A job that is in one of these will not run again by itself.
+ENDED: frozenset[State] = frozenset(("succeeded", "dead", "cancelled", "merged"))
+
+# Why a try failed, or why a job ended without being done. Codes alone: nothing of a text or a name.
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "embedding_unavailable": "The embedder did not answer.",
+        "contract_mismatch": "This worker runs another embedding model than the one whose vectors are wanted.",
+        "database_unavailable": "The database did not answer.",
+        "request_timeout": "A statement took longer than it may.",
+        "overloaded": "The database was too busy.",
+        "commit_conflict": "Another write came first.",
+        "source_changed": "What the job read was changed before it could publish.",
+        "too_large": "There is more than the job's bounds of time and memory allow.",
+        "worker_lost": "The worker ended, or stopped reporting, while it ran the job.",
+        "cancelled": "Somebody cancelled it.",
+        "internal_failure": "A failure that nobody stated; the worker's log has it with the job's id.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """At most `max_attempts` tries, with a pause after each failed one that grows by `factor`."""
+
+    max_attempts: int = 5
+    first_pause_s: float = 4.0
+    factor: float = 4.0
+    longest_pause_s: float = 3600.0
+
+    def pause_s(self, failures: int) -> float | None:
+        """How long to wait after that many failed tries; None when that was the last one."""
+        if failures >= self.max_attempts:
+            return None
+        return min(self.first_pause_s * self.factor ** (max(failures, 1) - 1), self.longest_pause_s)
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """One kind of job.
+
+    `priority` orders the jobs of one team, the highest first; between teams turns are fair whatever the priority.
+    `slice_s` is how long one turn may take where others wait: `JobRun.is_over` tells the job, and it goes on in a later turn.
+    """
+
+    name: str
+    queue: str
+    per: Per
+    priority: int = 0
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    slice_s: float = 10.0
+
+
+EMBED_PARTS = JobKind("embed_parts", "embedding", "space")
+RENDER_DOCUMENTS = JobKind("render_documents", "embedding", "space", priority=10)
+FOLD_STATISTICS = JobKind("fold_statistics", "upkeep", "space")
+# Finds what waits in every space; runs by the clock, for the installation as a whole.
+SWEEP = JobKind("sweep", "upkeep", "installation")
+
+KINDS: Mapping[str, JobKind] = MappingProxyType({kind.name: kind for kind in (EMBED_PARTS, RENDER_DOCUMENTS, FOLD_STATISTICS, SWEEP)})
+
+
+class JobFailed(Exception):
+    """A try that failed for a reason of the closed list. `for_good`: trying again would not help.
+
+    Raises:
+        KeyError: `reason` is not on the list.
+    """
+
+    def __init__(self, reason: str, *, for_good: bool = False) -> None:
+        REASONS[reason]
+        super().__init__(reason)
+        self.reason = reason
+        self.for_good = for_good

@@ -1,0 +1,37 @@
+"""Which function does which kind of job: one entry a kind of `commonlore.domain.jobs.kind.KINDS`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from uuid import UUID
+
+from commonlore.db.backlog import SpaceBacklog, sweep
+from commonlore.db.rendering import render_documents
+from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, RENDER_DOCUMENTS, SWEEP
+from commonlore.workers.embed_parts import embed_parts
+from commonlore.workers.run import Handler, JobRun, Outcome
+
+log = logging.getLogger(__name__)
+
+
+async def _render(run: JobRun) -> Outcome:
+    await render_documents(run.adapters.pool, team_id=run.team, space_id=run.space, entity_id=UUID(run.arguments["entity_id"]))
+    return Outcome.DONE
+
+
+async def _fold(run: JobRun) -> Outcome:
+    await SpaceBacklog(run.adapters.pool, run.team, run.space).fold()
+    return Outcome.DONE
+
+
+async def _sweep(run: JobRun) -> Outcome:
+    found = await sweep(run.adapters.pool, run.queue)
+    log.debug("sweep: %d spaces, %d asked for, %d teams failed", found.spaces, found.enqueued, found.failed)
+    return Outcome.DONE
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {EMBED_PARTS.name: embed_parts, RENDER_DOCUMENTS.name: _render, FOLD_STATISTICS.name: _fold, SWEEP.name: _sweep}
+)
