@@ -255,7 +255,7 @@ async def _done(act: Act, items: Sequence[dict[str, Any]]) -> tuple[list[Done], 
             if item["target_id"]
             else None,
             target_status_after=item["target_status_after"],
-            own_supports=len(held[item["target_id"]].supports) - len(copies.get(item["target_id"], ())) if item["target_id"] else 0,
+            own_supports=len(set(held[item["target_id"]].supports.values()) - set(copies.get(item["target_id"], ()))) if item["target_id"] else 0,
         )
         for item in items
     ]
@@ -263,10 +263,10 @@ async def _done(act: Act, items: Sequence[dict[str, Any]]) -> tuple[list[Done], 
 
 
 async def _copies(held: dict[UUID, Held], moved: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    """Supports of the targets that count and were copied from one of the moved relationships."""
+    """Supports of the targets that are granted and were copied from one of the moved relationships."""
     sources = {support_id for key in moved for support_id in held[key].all_supports}
     return {
-        key: [support_id for support_id in item.supports.values() if item.copied_from.get(support_id) in sources]
+        key: [support_id for support_id in (*item.supports.values(), *item.withheld.values()) if item.copied_from.get(support_id) in sources]
         for key, item in held.items()
         if key not in moved
     }
@@ -280,7 +280,7 @@ async def _require_free(act: Act, correction: dict[str, Any], done: Sequence[Don
     if any(item.target is not None and item.target.alias_of is not None for item in done):
         raise Conflict("stale_input", "a later correction moved the same relationships; take it back first")
     touched = {key for item in done for key in (item.source.relationship_id, *([item.target.relationship_id] if item.target else []))}
-    twins = await _twins(act, done, touched)
+    twins = await _twins(act, {item.source.relationship_id for item in done}, touched)
     if any(row["is_twin"] for row in twins):
         raise Conflict("stale_input", "a relationship was stated anew since; merge the entities instead")
     if correction["action"] == "split":
@@ -289,9 +289,9 @@ async def _require_free(act: Act, correction: dict[str, Any], done: Sequence[Don
             raise Conflict("stale_input", "the new entity has relationships of its own by now; merge the entities instead")
 
 
-async def _twins(act: Act, done: Sequence[Done], touched: Collection[UUID]) -> list[dict[str, Any]]:
-    ids = [item.source.relationship_id for item in done]
-    return await (await act.transaction.execute(_SQL["canonical_twins"], relationship_ids=ids, touched_ids=sorted(touched))).fetchall()
+async def _twins(act: Act, restored: Collection[UUID], touched: Collection[UUID]) -> list[dict[str, Any]]:
+    cursor = await act.transaction.execute(_SQL["canonical_twins"], relationship_ids=sorted(restored), touched_ids=sorted(touched))
+    return await cursor.fetchall()
 
 
 async def _held_scopes(act: Act, done: Sequence[Done]) -> dict[tuple[UUID, CurrentScope], UUID]:
@@ -300,7 +300,7 @@ async def _held_scopes(act: Act, done: Sequence[Done]) -> dict[tuple[UUID, Curre
         (row["owner_profile_id"], (row["subject_entity_id"], row["predicate_key"], row["polarity"], row["valid_from"], row["scope_key"])): row[
             "relationship_id"
         ]
-        for row in await _twins(act, done, touched)
+        for row in await _twins(act, touched, touched)
         if row["is_current"]
     }
 

@@ -74,7 +74,7 @@ def _held(row: dict[str, Any]) -> Held:
         if decision == "revoke":
             held.revoked[place] = key
         elif withdrawn:
-            held.other_places.add(place)
+            held.withheld[place] = key
         else:
             held.supports[place] = key
     return held

@@ -16,6 +16,7 @@ from commonlore.domain.ledger.relationship import Statement
 
 SupportKey = tuple[UUID, int, int]
 CurrentScope = tuple[UUID, str, str, datetime | None, str | None]
+Stated = tuple[datetime, UUID]
 Effect = Literal["repointed", "joined", "displaced"]
 
 
@@ -23,7 +24,8 @@ Effect = Literal["repointed", "joined", "displaced"]
 class Held:
     """A relationship as it stands. `supports` are those that count, `revoked` those that were taken back, each by its place.
 
-    `other_places` are those of supports whose evidence was withdrawn; `alias_of` is the relationship that it stands for.
+    `withheld` are granted supports whose evidence does not count now and may count again; `alias_of` is the relationship that it
+    stands for.
     """
 
     relationship_id: UUID
@@ -41,7 +43,7 @@ class Held:
     object_name: str
     supports: dict[SupportKey, UUID] = field(default_factory=dict)
     revoked: dict[SupportKey, UUID] = field(default_factory=dict)
-    other_places: set[SupportKey] = field(default_factory=set)
+    withheld: dict[SupportKey, UUID] = field(default_factory=dict)
     copied_from: dict[UUID, UUID] = field(default_factory=dict)
     all_supports: set[UUID] = field(default_factory=set)
     alias_of: UUID | None = None
@@ -97,31 +99,30 @@ def plan_moves(moving: Sequence[Held], others: Sequence[Held], *, from_id: UUID,
     would hold two current objects, the later statement stays.
     """
     plan = Plan()
-    before: dict[UUID, tuple[str, datetime | None, datetime | None]] = {}
+    before = {held.relationship_id: (held.status, held.known_to, held.valid_to) for held in others}
     index = {held.identity: held for held in others}
-    current = {(held.owner_profile_id, held.statement.current_scope): (held, held.known_from) for held in others if held.is_current}
-    for source in sorted(moving, key=lambda held: (held.known_from, held.relationship_id)):
+    current = {(held.owner_profile_id, held.statement.current_scope): (held, _stated(held)) for held in others if held.is_current}
+    for source in sorted(moving, key=_stated):
         statement = repoint(source.statement, from_id, to_id)
         target = index.get((source.owner_profile_id, statement))
         created = target is None
         if target is None:
             target = _made(source, statement, from_id, to_id, to_name, new_id(), now)
             index[target.identity] = target
-        move = Move(
-            source,
-            target,
-            created,
-            before.setdefault(target.relationship_id, (target.status, target.known_to, target.valid_to)),
-            source.status,
-            source.known_to,
-        )
-        if source.status == "active" and target.status != "active":
-            target.status, target.known_to, target.valid_to = "active", None, source.valid_to
-        if target.is_current:
-            _give_way(plan, current, target, source.known_from, now)
+        was = before.setdefault(target.relationship_id, (target.status, target.known_to, target.valid_to))
+        move = Move(source, target, created, was, source.status, source.known_to)
+        if source.status == "active":
+            if target.status != "active":
+                target.status, target.known_to, target.valid_to = "active", None, source.valid_to
+            if target.is_current:
+                _give_way(plan, current, target, _stated(source), now)
         _copy(move, new_id)
         plan.moves.append(move)
     return plan
+
+
+def _stated(held: Held) -> Stated:
+    return held.known_from, held.relationship_id
 
 
 def _made(source: Held, statement: Statement, from_id: UUID, to_id: UUID, to_name: str, relationship_id: UUID, now: datetime) -> Held:
@@ -142,29 +143,30 @@ def _made(source: Held, statement: Statement, from_id: UUID, to_id: UUID, to_nam
     )
 
 
-def _give_way(plan: Plan, current: dict[tuple[UUID, CurrentScope], tuple[Held, datetime]], target: Held, stated_at: datetime, now: datetime) -> None:
+def _give_way(plan: Plan, current: dict[tuple[UUID, CurrentScope], tuple[Held, Stated]], target: Held, stated: Stated, now: datetime) -> None:
     scope = (target.owner_profile_id, target.statement.current_scope)
-    rival, since = current.get(scope, (target, stated_at))
+    rival, since = current.get(scope, (target, stated))
     if rival is target:
-        current[scope] = (target, stated_at)
+        current[scope] = (target, max(stated, since))
         return
-    later_is_target = (stated_at, target.relationship_id) > (since, rival.relationship_id)
-    loser = rival if later_is_target else target
-    if later_is_target:
-        current[scope] = (target, stated_at)
+    loser = rival if stated > since else target
+    if loser is rival:
+        current[scope] = (target, stated)
         if not any(rival is move.target for move in plan.moves):
             plan.displaced.append((rival, rival.status, rival.known_to))
     loser.status, loser.known_to = "superseded", now
 
 
 def _copy(move: Move, new_id: NewId) -> None:
+    """A support whose text is held goes over as well: it counts for the target once its text is released."""
     target = move.target
-    for place, support_id in move.source.supports.items():
-        if place in target.revoked:
-            move.reinstated.append(target.revoked.pop(place))
-        elif place not in target.supports and place not in target.other_places:
-            move.copied.append((new_id(), support_id))
-        target.supports.setdefault(place, support_id)
+    for found, known in ((move.source.supports, target.supports), (move.source.withheld, target.withheld)):
+        for place, support_id in found.items():
+            if place in target.revoked:
+                move.reinstated.append(target.revoked.pop(place))
+            elif place not in known:
+                move.copied.append((new_id(), support_id))
+            known.setdefault(place, support_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,47 +199,70 @@ class Standing:
     alias_of: UUID | None
 
 
+@dataclass(slots=True)
+class _Restored:
+    """A row of a reversal. `supports` are those that count then; `is_later`: what happened to its target since came over."""
+
+    held: Held
+    status: str
+    known_to: datetime | None
+    valid_to: datetime | None
+    supports: int
+    alias_of: UUID | None = None
+    is_later: bool = False
+
+    def standing(self) -> Standing:
+        held = self.held
+        return Standing(held.relationship_id, held.status, self.status, held.version + 1, self.valid_to, self.known_to, self.alias_of)
+
+
 def take_back(items: Sequence[Done], *, held_scopes: Mapping[tuple[UUID, CurrentScope], UUID], now: datetime) -> list[Standing]:
     """The rows as they stood before, each at a new version.
 
     What happened to a target after the correction carries over to its source; what was stated of the target itself since then
-    stays with the target. `held_scopes` are the current places that rows outside this correction hold now.
+    stays with the target. `held_scopes` are the current places that rows outside this correction hold now: what would be active
+    beside them gives way, and so does all but the last of several in one place. What has no support left waits for one.
     """
     # Several may have met in one target; the item that it was made for says what becomes of it.
     targets = {item.target.relationship_id: item for item in sorted(items, key=lambda item: item.effect == "repointed") if item.target is not None}
-    return [*(_target_after(item, now) for item in targets.values()), *(_source_after(item, held_scopes, now) for item in items)]
+    restored = [*(_target_after(item, now) for item in targets.values()), *(_source_after(item) for item in items)]
+    _make_room(restored, set(held_scopes), now)
+    return [row.standing() for row in restored]
 
 
-def _target_after(item: Done, now: datetime) -> Standing:
+def _target_after(item: Done, now: datetime) -> _Restored:
     target = item.target
     assert target is not None and item.target_before is not None
+    row = _Restored(target, target.status, target.known_to, target.valid_to, item.own_supports)
     if item.effect == "repointed":
-        stays = item.own_supports > 0
-        status = target.status if stays or target.status != "active" else "superseded"
-        known_to = target.known_to if status == target.status else now
-        return Standing(
-            target.relationship_id,
-            target.status,
-            status,
-            target.version + 1,
-            target.valid_to,
-            known_to,
-            None if stays else item.source.relationship_id,
-        )
+        if item.own_supports:
+            return row
+        row.alias_of = item.source.relationship_id
+        if row.status == "active":
+            row.status, row.known_to = "superseded", now
+        return row
     before_status, before_known_to, before_valid_to = item.target_before
     moved_on = target.status != item.target_status_after or (before_status != "active" and item.own_supports > 0)
-    if moved_on or before_status == target.status:
-        return Standing(target.relationship_id, target.status, target.status, target.version + 1, target.valid_to, target.known_to, None)
-    return Standing(target.relationship_id, target.status, before_status, target.version + 1, before_valid_to, before_known_to, None)
+    if not moved_on and before_status != target.status:
+        row.status, row.known_to, row.valid_to = before_status, before_known_to, before_valid_to
+    return row
 
 
-def _source_after(item: Done, held_scopes: Mapping[tuple[UUID, CurrentScope], UUID], now: datetime) -> Standing:
+def _source_after(item: Done) -> _Restored:
     source, target = item.source, item.target
-    moved_on = target is not None and target.status != item.target_status_after
-    status, known_to = (target.status, target.known_to) if moved_on and target is not None else (item.status_before, item.known_to_before)
-    if status == "active":
-        if not source.supports:
-            status, known_to = "pending_evidence", now
-        elif source.current_cardinality == "one" and (source.owner_profile_id, source.statement.current_scope) in held_scopes:
-            status, known_to = "superseded", now
-    return Standing(source.relationship_id, source.status, status, source.version + 1, source.valid_to, known_to, None)
+    is_later = target is not None and target.status != item.target_status_after
+    status, known_to = (target.status, target.known_to) if is_later and target is not None else (item.status_before, item.known_to_before)
+    return _Restored(source, status, known_to, source.valid_to, len(source.supports), is_later=is_later)
+
+
+def _make_room(restored: Sequence[_Restored], held_scopes: set[tuple[UUID, CurrentScope]], now: datetime) -> None:
+    for row in sorted(restored, key=lambda row: (row.is_later, *_stated(row.held)), reverse=True):
+        if row.status != "active":
+            continue
+        scope = (row.held.owner_profile_id, row.held.statement.current_scope)
+        if not row.supports:
+            row.status, row.known_to = "pending_evidence", now
+        elif row.held.current_cardinality == "one" and scope in held_scopes:
+            row.status, row.known_to = "superseded", now
+        else:
+            held_scopes.add(scope)

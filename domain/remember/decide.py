@@ -145,9 +145,9 @@ class _Decision:
         observation_id = self._observe(resolved, relationship.relationship_id)
         rationale = next((found.rationale for _, found in groundings if found.verdict == verdict), "no cited text is visible in this space")
         verification_id = self._verify(observation_id, verdict, rationale)
-        gained = self._support(relationship, groundings, observation_id, verification_id) if verdict == "entailed" else False
-        self._transition(resolved, relationship, verdict, gained, verification_id)
-        if verdict == "entailed" and relationship.status == "active":
+        gained, heard = self._support(relationship, groundings, observation_id, verification_id)
+        self._transition(resolved, relationship, verdict, gained, heard, verification_id)
+        if heard and relationship.status == "active":
             self._correct(resolved, relationship, verification_id)
         return resolved, relationship, verdict, rationale
 
@@ -209,9 +209,11 @@ class _Decision:
 
     def _support(
         self, relationship: Relationship, groundings: Sequence[tuple[Cited, Grounding]], observation_id: UUID, verification_id: UUID
-    ) -> bool:
-        before = len(relationship.supports)
+    ) -> tuple[bool, bool]:
+        """Whether the relationship gained a support that counts, and whether a text says it that counts: one in quarantine waits."""
+        before, heard = len(relationship.supports), False
         for item, found in groundings:
+            heard = heard or (found.span is not None and not item.is_held)
             if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in relationship.supports | relationship.held:
                 continue
             if item.is_held:
@@ -234,17 +236,17 @@ class _Decision:
                     authority=item.authority,
                 )
             )
-        return len(relationship.supports) > before
+        return len(relationship.supports) > before, heard
 
-    def _transition(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, gained: bool, verification_id: UUID) -> None:
+    def _transition(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, gained: bool, heard: bool, verification_id: UUID) -> None:
         """A new row, new support, a reactivation or a newly known end each make a version; anything else leaves the row alone."""
         new = item.version == 0
         before = None if new else item.status
         # Who changes back says the same words again: a later sighting of a text is fresh evidence for what it replaced.
-        fresh = gained or (item.status == "superseded" and bool(item.supports))
-        reactivated = not new and verdict == "entailed" and fresh and item.status in ("pending_evidence", "superseded", "retracted")
+        fresh = gained or (item.status == "superseded" and heard)
+        reactivated = not new and fresh and item.status in ("pending_evidence", "superseded", "retracted")
         valid_to = resolved.prepared.valid_to
-        ended = not new and verdict == "entailed" and valid_to is not None and valid_to != item.valid_to
+        ended = not new and heard and valid_to is not None and valid_to != item.valid_to
         if not (new or gained or reactivated or ended):
             return
         if new and item.status == "active" and not item.supports:

@@ -83,6 +83,26 @@ def test_a_support_that_was_revoked_is_reinstated_and_one_that_is_there_is_not_c
     assert ([UUID(int=301)], []) == (move.reinstated, move.copied)
 
 
+def test_a_support_whose_text_is_held_goes_over_and_counts_no_sooner() -> None:
+    place, there = (UUID(int=101), 0, 5), (UUID(int=102), 0, 5)
+    source = held(1, GONE, ZIG, status="pending_evidence", supports={}, withheld={place: UUID(int=201), there: UUID(int=202)})
+    target = held(2, KEPT, ZIG, supports={}, withheld={there: UUID(int=302)})
+
+    (move,) = planned([source], [target]).moves
+
+    assert ([UUID(int=201)], {}) == ([origin for _, origin in move.copied], move.target.supports)
+
+
+def test_what_gave_way_before_it_was_joined_is_remembered_as_it_stood() -> None:
+    """The first statement displaces the row of the second, which then meets it."""
+    one = {"predicate": "primary_database", "current_cardinality": "one"}
+    theirs = held(1, KEPT, ZIG, **one)
+    plan = planned([held(2, GONE, OTHER, **one), held(3, GONE, ZIG, status="superseded", **one)], [theirs])
+
+    assert [("active", None, None)] == [move.target_before for move in plan.moves if not move.created]
+    assert "superseded" == theirs.status
+
+
 @pytest.mark.parametrize(("number", "moved", "displaced"), [(5, "active", 1), (1, "superseded", 0)])
 def test_the_later_statement_keeps_the_one_current_place(number: int, moved: str, displaced: int) -> None:
     one = {"predicate": "primary_database", "current_cardinality": "one"}
@@ -140,3 +160,32 @@ def test_a_current_place_that_is_taken_stays_taken() -> None:
     standing = take_back([done(source=source)], held_scopes={(OWNER, source.statement.current_scope): OTHER}, now=NOW)[-1]
 
     assert ("superseded", NOW) == (standing.status, standing.known_to)
+
+
+def test_several_that_come_back_to_one_place_leave_the_one_that_went_on() -> None:
+    """One was active before; the other's target was stated anew since, so it is the later statement."""
+    one = {"predicate": "primary_database", "current_cardinality": "one", "status": "superseded"}
+    before = Done("repointed", held(1, GONE, ZIG, **one), "active", None, held(11, KEPT, ZIG, **one), ("active", None, None), "superseded", 0)
+    anew = held(12, KEPT, OTHER, predicate="primary_database", current_cardinality="one")
+    went_on = Done("repointed", held(2, GONE, OTHER, **one), "superseded", NOW, anew, ("superseded", None, None), "superseded", 1)
+
+    standings = {row.relationship_id: row.status for row in take_back([before, went_on], held_scopes={}, now=NOW)}
+
+    assert ["superseded", "active"] == [standings[item.source.relationship_id] for item in (before, went_on)]
+    assert "active" == standings[anew.relationship_id]
+
+
+def test_a_joined_row_comes_back_to_its_place_only_where_it_is_free() -> None:
+    item = done("joined", target_status="superseded", after="superseded", own=1)
+    assert item.target is not None
+    item.target.current_cardinality = "one"
+
+    (first, _) = take_back([item], held_scopes={(OWNER, item.target.statement.current_scope): OTHER}, now=NOW)
+
+    assert ("superseded", NOW) == (first.status, first.known_to)
+
+
+def test_a_joined_row_that_only_copies_carried_waits_for_a_text() -> None:
+    (first, _) = take_back([done("joined")], held_scopes={}, now=NOW)
+
+    assert ("pending_evidence", NOW) == (first.status, first.known_to)

@@ -226,3 +226,20 @@ def test_a_long_text_is_read_once_for_all_its_proposals(ledger: Ledgered) -> Non
 
     assert [200, 1] == [len(item.changes.supports) for item in (made, alone)]
     assert all_of_them < 20 * one
+
+
+def test_a_text_in_quarantine_ends_nothing_and_brings_nothing_back(ledger: Ledgered) -> None:
+    """Neither what it says again, nor an end that it states, nor what it means to correct changes before its release."""
+    first = ledger.decide("Atlas uses Zig.", database("Zig"))
+    ledger.decide("Atlas uses Mongo.", database("Mongo"))
+    mongo = ledger.decide("Atlas works with Rust.", a_relationship("Atlas", "works_on", "Rust", kinds=KINDS)).results[0].splits[0]
+    before = {key: (item.status, item.version, item.valid_to) for key, item in ledger.rows.items()}
+
+    again = ledger.decide("Atlas uses Zig.", database("Zig"), evidence_id=first.evidence_ids[0], is_held=True)
+    ended = ledger.decide("Atlas had Mongo.", database("Mongo", valid_to="2026-06-01T00:00:00Z"), is_held=True)
+    target = {"relationship_id": str(mongo.relationship_id), "expected_version": mongo.relationship_version}
+    corrected = ledger.decide("Atlas has Mongo, not Rust.", database("Mongo", correction_target=target), is_held=True)
+
+    assert before == {key: (item.status, item.version, item.valid_to) for key, item in ledger.rows.items()}
+    assert [[], [], []] == [made.changes.transitions for made in (again, ended, corrected)]
+    assert [] == corrected.changes.references
