@@ -321,8 +321,8 @@ async def test_other_times_reconstruct_lifecycle_and_conflicts(memory: Memory) -
     assert ({"PostgreSQL"}, {"PostgreSQL"}, ["resolved"]) == await at(known_at=decided)
     assert ({"PostgreSQL", "retired"}, {"PostgreSQL"}, ["resolved"]) == await at(known_at=told)
     assert ({"PostgreSQL"}, {"PostgreSQL"}, ["resolved"]) == await at()
-    # Where only valid_at is asked, what was taken back later still stood then.
-    assert (both | {"retired"}, both, ["open"]) == await at(valid_at="2026-07-01T11:59:59Z")
+    # Where only valid_at is asked, what was told later counts as it stands now: it is taken back.
+    assert (both, both, ["open"]) == await at(valid_at="2026-07-01T11:59:59Z")
     assert ({"PostgreSQL"}, {"PostgreSQL"}, ["resolved"]) == await at(valid_at="2026-07-01T12:00:00Z", known_at=decided)
 
 
@@ -378,6 +378,33 @@ async def test_search_text_never_becomes_evidence(memory: Memory) -> None:
         assert b"saturn" not in shown(answer).lower()
         ids = [item["evidence_id"] for item in answer["results"]]
         assert 2 == memory.sql("select count(*) from commonlore.evidence where evidence_id = any(%s::uuid[])", ids)[0][0]
+
+
+async def test_the_evidence_of_a_relationship_is_that_of_the_view(memory: Memory) -> None:
+    """Of invariants 15 and 17: a related relationship names the texts that count in the view, not one that was taken back by then."""
+    ann = await memory.key(scopes=("read", "write", "admin"))
+    await likers(memory, ann)
+    for word in ("First", "Then", "Last"):
+        kim = await memory.relate(ann, f"{word} Kim likes zebra.", "Kim", "likes", "zebra")
+    first, held, last = [str(item["evidence_id"]) for item in (await memory.trace(ann, kim))["evidence_supports"]]
+    told = render_instant(memory.clock.advance(hours=1))
+    memory.clock.advance(hours=1)
+    await memory.retract(ann, first)
+    retracted = render_instant(memory.clock.advance(hours=1))
+    memory.clock.advance(hours=1)
+    await memory.quarantine(ann, held)
+    quarantined = render_instant(memory.clock.advance(hours=1))
+
+    for view, expected in (
+        ({"known_at": told}, {first, held, last}),
+        ({"known_at": retracted}, {held, last}),
+        ({"known_at": quarantined}, {last}),
+        ({"valid_at": told}, {first, held, last}),
+        ({"valid_at": retracted}, {held, last}),
+        ({}, {last}),
+    ):
+        [item] = (await memory.recall(ann, **FOLLOW_UP, **view))["related_relationships"]
+        assert expected == set(item["evidence_ids"]), view
 
 
 async def test_every_returned_id_is_authorized_and_traceable(memory: Memory) -> None:
