@@ -25,12 +25,16 @@ TABLES = {"evidence": "evidence_id", "relationship": "relationship_id", "entity"
 
 @dataclass
 class World:
-    """The same words in every space of two teams. Ann asks; all ids that are not of her two spaces are foreign."""
+    """The same words in every space of two teams. Ann asks; all ids that are not of her two spaces are foreign.
+
+    `others` are the foreign ids by whose they are: another team's, a colleague's private ones, those of another key of Ann's.
+    """
 
     memory: Memory
     ann: Holder
     own: dict[str, list[str]]
     foreign: dict[str, list[str]]
+    others: dict[str, list[str]]
 
     async def answers(self) -> dict[str, bytes]:
         """What Ann gets, by what she asked; a refusal by its code."""
@@ -52,9 +56,9 @@ class World:
             asked |= {f"case of {kind} {number}": show_case(memory, ann, key) for number, key in enumerate(ids["conflict_case"])}
         return {name: await _said(answer) for name, answer in asked.items()}
 
-    def leaks(self, answers: dict[str, bytes]) -> list[str]:
+    def leaks(self, answers: dict[str, bytes], whose: str = "") -> list[str]:
         """Questions whose answer holds an id that Ann may not see."""
-        ids = [key.encode() for keys in self.foreign.values() for key in keys]
+        ids = [key.encode() for name, keys in self.others.items() for key in keys if whose in name]
         return [name for name, said in answers.items() if any(key in said for key in ids)]
 
 
@@ -97,17 +101,18 @@ async def world(database: TestDatabase) -> AsyncIterator[World]:
         await memory.relate(
             ben, "Quokka primary database is Zig.", "Quokka", "primary_database", "Zig", kinds=("project", "product"), target_space="team_shared"
         )
-        mine = "(s.owner_credential_id = %s or s.space_kind = 'team_shared' and s.team_id = %s)"
-        ids: list[dict[str, list[str]]] = [{}, {}]
+        own: dict[str, list[str]] = {}
+        foreign: dict[str, list[str]] = {}
+        others: dict[str, list[str]] = {"another team": [], "another member": [], "another key": []}
         for table, column in TABLES.items():
-            for number, condition in enumerate((mine, f"not coalesce({mine}, false)")):
-                rows = memory.sql(
-                    f"select t.{column}::text from commonlore.{table} t join commonlore.space s using (team_id, space_epoch) where {condition} order by 1",
-                    ann.credential_id,
-                    ann.team_id,
-                )
-                ids[number][table] = [row[0] for row in rows]
-        yield World(memory, ann, *ids)
+            query = f"select t.{column}::text, t.team_id, s.owner_credential_id from commonlore.{table} t join commonlore.space s using (team_id, space_epoch)"
+            for key, team_id, credential_id in memory.sql(f"{query} order by 1"):
+                is_own = credential_id == ann.credential_id or (team_id == ann.team_id and credential_id is None)
+                (own if is_own else foreign).setdefault(table, []).append(key)
+                if not is_own:
+                    whose = "key" if credential_id == again.credential_id else "member" if team_id == ann.team_id else "team"
+                    others[f"another {whose}"].append(key)
+        yield World(memory, ann, own, foreign, others)
 
 
 async def test_a_caller_sees_both_of_its_spaces_and_nothing_else(world: World) -> None:
@@ -148,5 +153,6 @@ async def test_with_neither_lock_others_are_seen(world: World, monkeypatch: pyte
 
     changed = {name for name, said in after.items() if said != before[name]}
     assert {"recall", "recall, few", "recall, known then", "recall, foreign expansion", "cases"} <= changed
-    assert {"recall", "recall, few", "cases"} <= set(world.leaks(after))
+    for whose in world.others:
+        assert {"recall", "recall, few", "recall, known then", "cases"} <= set(world.leaks(after, whose)), whose
     assert b"not_found" not in {said for name, said in after.items() if name.startswith("trace of foreign")}
