@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.db.identity_rows import read_held, related_ids, write_plan, write_standings
-from commonlore.db.rendering import rerender
+from commonlore.db.rendering import rerender, rewrite
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.domain.correct.identity import CurrentScope, Done, Held, Plan, plan_moves, take_back
@@ -114,6 +114,8 @@ async def reverse(act: Act, correction_id: UUID) -> dict[str, Any]:
     reversal_id = await _record(act, "reverse", row["from_entity_id"], row["to_entity_id"], reverses_id=correction_id)
     standings = take_back(done, held_scopes=scopes, now=act.now)
     await write_standings(act.transaction, standings, revoked, act.actor_profile_id, act.now)
+    ends = {item.target.relationship_id: item.target.valid_to for item in done if item.target is not None}
+    await rewrite(act.transaction, act.space_id, [row.relationship_id for row in standings if ends.get(row.relationship_id, row.valid_to) != row.valid_to])
     await _end_names(act, correction_id, kept)
     status, merged_into = ("active", None) if row["action"] == "merge" else ("retired", kept)
     await act.transaction.execute(_SQL["set_entity"], entity_id=gone, status=status, merged_into=merged_into)

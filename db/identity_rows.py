@@ -12,6 +12,7 @@ import msgspec
 from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import served_generations, write_documents
 from commonlore.db.conflicts import review_conflicts
+from commonlore.db.rendering import rewrite
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.domain.correct.identity import Held, Move, Plan, Standing
@@ -86,6 +87,7 @@ async def write_plan(
     """Sources first, so that no two rows hold one current place; then targets, supports, documents and what follows of them."""
     targets = {move.target.relationship_id: move.target for move in plan.moves}
     made = {move.target.relationship_id for move in plan.moves if move.created}
+    before = {move.target.relationship_id: move.target_before[2] for move in plan.moves}
     sources = [_moved(move, now) for move in plan.moves]
     # A displaced row may be the target of a move as well; it is written once, as it stands in the end.
     ending = [_standing(held, status) for held, status, _ in plan.displaced if held.relationship_id not in targets]
@@ -114,6 +116,7 @@ async def write_plan(
         await write_documents(transaction, generation, documents, {})
     if documents:
         await enqueue_embedding(transaction, space_id)
+    await rewrite(transaction, space_id, [key for key, target in targets.items() if key not in made and target.valid_to != before[key]])
 
 
 async def write_standings(

@@ -25,12 +25,18 @@ _WORKER = statements("worker")
 async def rerender(transaction: TeamTransaction, space_id: UUID, entity_id: UUID) -> tuple[int, int]:
     """Write the first documents of an entity anew and leave the rest to a job; how many were written, and how many wait."""
     ids = await _ids(transaction, entity_id)
-    written = await _write(transaction, ids[:BATCH])
-    if written:
-        await enqueue_embedding(transaction, space_id)
+    written = await rewrite(transaction, space_id, ids[:BATCH])
     if len(ids) > BATCH:
         await enqueue(transaction, RENDER_DOCUMENTS, space_id=space_id, entity_id=entity_id)
     return written, max(0, len(ids) - BATCH)
+
+
+async def rewrite(transaction: TeamTransaction, space_id: UUID, relationship_ids: Sequence[UUID]) -> int:
+    """Write documents anew that do not say what their relationships do; how many were written. Their vectors are made by a job."""
+    written = await _write(transaction, relationship_ids)
+    if written:
+        await enqueue_embedding(transaction, space_id)
+    return written
 
 
 async def render_documents(pool: Pool, *, team_id: UUID, space_id: UUID, entity_id: UUID) -> int:

@@ -331,3 +331,79 @@ async def test_a_predicate_that_is_not_active_takes_nothing_new(memory: Memory, 
     assert "predicate_needs_review" == answer["relationship_results"][0]["reason"]
     assert "predicate_not_found" == corrected["reason"]
     assert "active" == (await memory.trace(ann, stands))["relationship"]["relationship_status"]
+
+
+# --- what moves and comes back with its evidence
+
+
+def standings(memory: Memory) -> list[tuple[str, str, str, int]]:
+    """Canonical relationships by subject, predicate and object: the status and the supports of each."""
+    return memory.sql(
+        "select s.display_name || ' ' || r.predicate_key || ' ' || o.display_name, r.status, r.support_count from commonlore.relationship r "
+        "join commonlore.entity_name s on s.entity_id = r.subject_entity_id and s.name_kind = 'canonical' "
+        "join commonlore.entity_name o on o.entity_id = r.object_entity_id and o.name_kind = 'canonical' "
+        "where r.identity_alias_of is null order by 1"
+    )
+
+
+async def test_a_held_text_counts_for_the_merged_entity_once_it_is_released(memory: Memory) -> None:
+    """The merge carries its support over; after the reversal it counts where it did before."""
+    ann = await an_admin(memory)
+    await memory.relate(ann, "DenseMem uses Zig.", "DenseMem", "uses", "Zig", kinds=("project", "product"))
+    await memory.relate(ann, "Dense-Mem likes tea.", "Dense-Mem", "likes", "tea", kinds=("project", "product"))
+    [(held,)] = memory.sql("select evidence_id::text from commonlore.evidence where content like 'DenseMem%%'")
+    await memory.quarantine(ann, held)
+
+    done = await merged(memory, ann, entity_id(memory, "DenseMem"), entity_id(memory, "Dense-Mem"))
+    await memory.quarantine(ann, held, held=False)
+    shown = await memory.recall(ann, "What uses Zig?")
+    released = standings(memory)
+    await administer(memory, ann, "reverse_entity_correction", correction_id=done["correction_id"])
+
+    assert [("Dense-Mem likes tea", "active", 1), ("Dense-Mem uses Zig", "active", 1)] == released
+    assert held in {item["evidence_id"] for item in shown["results"]}
+    assert [("Dense-Mem likes tea", "active", 1), ("DenseMem uses Zig", "active", 1)] == standings(memory)
+
+
+async def test_a_document_says_when_a_joined_statement_ends(memory: Memory) -> None:
+    """The end comes over with the statement that is active, and goes back with it."""
+    ann = await an_admin(memory)
+    kept = await memory.relate(ann, "Dense-Mem uses Zig.", "Dense-Mem", "uses", "Zig", kinds=("project", "product"))
+    await memory.relate(ann, "DenseMem uses Zig.", "DenseMem", "uses", "Zig", kinds=("project", "product"), valid_to="2026-06-01T00:00:00Z")
+    await memory.retract(ann, *(row[0] for row in memory.sql("select evidence_id::text from commonlore.evidence where content like 'Dense-%%'")))
+
+    async def ends() -> list[str]:
+        return [
+            line for item in (await memory.trace(ann, kept))["search_documents"] for line in item["document_text"].splitlines() if "valid_to" in line
+        ]
+
+    done = await merged(memory, ann, entity_id(memory, "DenseMem"), entity_id(memory, "Dense-Mem"))
+    joined = await ends()
+    await administer(memory, ann, "reverse_entity_correction", correction_id=done["correction_id"])
+
+    assert (["valid_to: 2026-06-01T00:00:00Z"], []) == (joined, await ends())
+    assert [(0,)] == memory.sql(
+        "select count(*) from (select term from commonlore.relationship_term_statistic group by term having sum(documents) < 0) t"
+    )
+    assert [(2,)] == memory.sql("select sum(documents)::int from commonlore.relationship_term_statistic where term = 'zig'")
+
+
+async def test_a_reversal_leaves_one_current_object_where_another_was_stated_since(memory: Memory) -> None:
+    """Of the two that come back the one that was stated again since is current."""
+    ann = await an_admin(memory)
+
+    async def state(text: str, subject: str, store: str) -> None:
+        await memory.relate(ann, text, subject, "primary_database", store, kinds=("project", "product"))
+
+    for number, (subject, store) in enumerate([("DenseMem", "Zig"), ("DenseMem", "Mongo"), ("Dense-Mem", "Redis")]):
+        await state(f"Note {number}: {subject} runs on {store}.", subject, store)
+    done = await merged(memory, ann, entity_id(memory, "DenseMem"), entity_id(memory, "Dense-Mem"))
+    await state("Note 3: Dense-Mem runs on Zig.", "Dense-Mem", "Zig")
+    await administer(memory, ann, "reverse_entity_correction", correction_id=done["correction_id"])
+
+    assert [
+        ("Dense-Mem primary_database Redis", "superseded", 1),
+        ("Dense-Mem primary_database Zig", "active", 1),
+        ("DenseMem primary_database Mongo", "superseded", 1),
+        ("DenseMem primary_database Zig", "active", 1),
+    ] == standings(memory)
