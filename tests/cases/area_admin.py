@@ -101,8 +101,7 @@ def a_far_page_costs_what_the_first_one_costs(world: World) -> None:
         def ask(body: dict[str, Any]) -> int:
             return rows_touched(database, lambda service: administer(Actor(ada.holder, service.client(ada.holder)), "list_members", **body))
 
-        nothing = rows_touched(database, lambda service: None)
-        touched = [ask(body) - nothing for body in bodies]
+        touched = [ask(body) for body in bodies]
     finally:
         drop(database.name)
 

@@ -64,15 +64,11 @@ _WORKERS = "workers: leases, dead letters, progress and rebuilds as jobs"
 
 # Case: the part it waits for.
 WAITING: dict[str, str] = {
-    "B014-b": _BENCH,
-    "B015-a": _BENCH,
-    "B016-b": _BENCH,
     "B021-a": _RELEASE,
     "B023-b": _REDIS,
     "B025-b": _ADMIN,
     "B026-a": "retention and its job",
     "B028-a": "named spaces as a target of remember",
-    "B037-a": _HNSW,
     "B043-a": _GENERATIONS,
     "B043-c": _GENERATIONS,
     "B045-a": _GENERATIONS,

@@ -18,6 +18,7 @@ from tests.cases import (
     area_graph,
     area_memory,
     area_operation,
+    area_scale,
     area_tenancy,
     area_time,
     area_unicode,
@@ -28,7 +29,20 @@ from tests.cases.states import ELSEWHERE, OPEN, WAITING
 from tests.support.databases import clone, drop
 from tests.support.server import Service, running_service
 
-AREAS = (area_admin, area_deletion, area_edge, area_fts, area_graph, area_memory, area_operation, area_tenancy, area_time, area_unicode, area_vector)
+AREAS = (
+    area_admin,
+    area_deletion,
+    area_edge,
+    area_fts,
+    area_graph,
+    area_memory,
+    area_operation,
+    area_scale,
+    area_tenancy,
+    area_time,
+    area_unicode,
+    area_vector,
+)
 
 
 @pytest.fixture(scope="module")
