@@ -22,6 +22,7 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
+from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
     ListCandidatesRequest,
@@ -31,6 +32,7 @@ from commonlore.domain.correct.identity_request import (
     SplitEntityRequest,
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
+from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState, ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -218,6 +220,14 @@ class AdminOperations(Protocol):
 
     async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome: ...
 
+    async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList: ...
+
+    async def describe_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
+
+    async def cancel_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
+
+    async def retry_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
+
 
 @dataclass(frozen=True, slots=True)
 class AdminSpec:
@@ -343,7 +353,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in CURATION),
+    *(AdminSpec(*row) for row in (*CURATION, *JOBS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -29,6 +29,7 @@ from commonlore.api.admin import (
     SpaceList,
     TeamEntry,
 )
+from commonlore.api.curation import IdentityWrite
 from commonlore.api.curation_table import (
     AliasOutcome,
     CandidateList,
@@ -38,7 +39,9 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
-from commonlore.db import tenancy
+from commonlore.api.jobs import job_entry, list_jobs
+from commonlore.api.jobs_table import JobEntry, JobList
+from commonlore.db import jobs, tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.identity import Act
 from commonlore.db.retraction import decide_quarantine
@@ -53,7 +56,8 @@ from commonlore.domain.correct.identity_request import (
     SplitEntityRequest,
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
-from commonlore.domain.tenancy.actor import Actor, PublicSpaceKind
+from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
+from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
     Key,
@@ -111,8 +115,8 @@ class TeamAdministration:
         return _member(made)
 
     async def retire_member(self, key: PresentedKey, request: RetireMemberRequest, *, correlation_id: str) -> MemberEntry:
-        async with self._admitted(key) as (_, transaction, now):
-            return _member(await tenancy.retire_member(transaction, request.profile_id, now=now))
+        async with self._admitted(key) as (actor, transaction, now):
+            return _member(await tenancy.retire_member(transaction, request.profile_id, now=now, actor_profile_id=actor.profile_id))
 
     async def list_keys(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> KeyList:
         async with self._admitted(key, reads=True) as (actor, transaction, now):
@@ -184,23 +188,23 @@ class TeamAdministration:
             return cast(CandidateList, await curation.candidates(transaction, request))
 
     async def merge_entities(self, key: PresentedKey, request: MergeEntitiesRequest, *, correlation_id: str) -> IdentityOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(IdentityOutcome, await curation.merge(act, request))
 
     async def split_entity(self, key: PresentedKey, request: SplitEntityRequest, *, correlation_id: str) -> IdentityOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(IdentityOutcome, await curation.split(act, request))
 
     async def reverse_entity_correction(self, key: PresentedKey, request: ReverseCorrectionRequest, *, correlation_id: str) -> ReversalOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(ReversalOutcome, await curation.reverse(act, request))
 
     async def rename_entity(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> RenameOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(RenameOutcome, await curation.rename(act, request))
 
     async def add_entity_alias(self, key: PresentedKey, request: NameEntityRequest, *, correlation_id: str) -> AliasOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(AliasOutcome, await curation.add_alias(act, request))
 
     async def list_predicates(self, key: PresentedKey, request: ListPredicatesRequest, *, correlation_id: str) -> PredicateList:
@@ -209,17 +213,33 @@ class TeamAdministration:
             return cast(PredicateList, await curation.list_predicates(transaction, request))
 
     async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome:
-        async with self._acting(key, request.target_space, request.reason) as act:
+        async with self._acting(key, request) as act:
             return cast(PredicateOutcome, await curation.define_predicate(act, request))
 
+    async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return await list_jobs(transaction, request)
+
+    async def describe_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return job_entry(await jobs.read_job(transaction, request.job_id))
+
+    async def cancel_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry:
+        async with self._admitted(key) as (_, transaction, _):
+            return job_entry(await jobs.cancel_job(transaction, request.job_id))
+
+    async def retry_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry:
+        async with self._admitted(key) as (_, transaction, _):
+            return job_entry(await jobs.retry_job(transaction, request.job_id))
+
     @asynccontextmanager
-    async def _acting(self, key: PresentedKey, target_space: PublicSpaceKind, reason: str) -> AsyncIterator[Act]:
+    async def _acting(self, key: PresentedKey, request: IdentityWrite | DefinePredicateRequest) -> AsyncIterator[Act]:
         """An act of the administrator in one of the spaces that the key may write."""
-        require_visible("/reason", reason)
+        require_visible("/reason", request.reason)
         async with self._admitted(key) as (actor, transaction, now):
-            space = actor.target(target_space)
+            space = actor.target(request.target_space)
             await transaction.enter(space.space_id)
-            yield Act(transaction, space.space_id, reason, actor.profile_id, now)
+            yield Act(transaction, space.space_id, request.reason, actor.profile_id, now, actor.credential_id)
 
     async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
         request.validate()

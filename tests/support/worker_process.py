@@ -1,0 +1,73 @@
+"""A worker that kills itself with SIGKILL at a named place: `python -m tests.support.worker_process <conninfo> <place>`.
+
+Its model hashes words, so that it starts quickly; everything else is the real worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from commonlore.db import backlog
+from commonlore.db.backlog import SpaceBacklog
+from commonlore.db.job_queue import JobQueue
+from commonlore.db.session import TeamTransaction
+from commonlore.db.settings import read_settings
+from commonlore.workers import main as worker
+from tests.support.memory import ServedHashEmbedder
+
+QUICK = worker.WorkerRules(concurrency=1, heartbeat_s=0.2, silent_s=1.0, poll_s=0.1, grace_s=1.0)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingEmbedder(ServedHashEmbedder):
+    async def embed_texts(self, texts: Any) -> Any:
+        die()
+
+
+def _dies(owner: type, name: str, *, after: bool, when: Callable[..., bool] = lambda *_, **__: True) -> None:
+    """From now on the method ends the process, before or after it did its work."""
+    real = getattr(owner, name)
+
+    async def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        if not after and when(self, *arguments, **named):
+            die()
+        result = await real(self, *arguments, **named)
+        if when(self, *arguments, **named):
+            die()
+        return result
+
+    setattr(owner, name, method)
+
+
+def _stores(_: Any, statement: str, **__: Any) -> bool:
+    return statement == backlog._SQL["store_part_vectors"]
+
+
+PLACES: dict[str, Callable[[], None]] = {
+    "taken": lambda: _dies(JobQueue, "begin", after=False),
+    "embedding": lambda: None,
+    "stored, not committed": lambda: _dies(TeamTransaction, "execute", after=True, when=_stores),
+    "a batch committed": lambda: _dies(SpaceBacklog, "store", after=True),
+    "all done, not told": lambda: _dies(JobQueue, "finish", after=False),
+    "told": lambda: _dies(JobQueue, "finish", after=True),
+    "never": lambda: None,
+}
+
+
+def main() -> None:
+    conninfo, place = sys.argv[1:]
+    PLACES[place]()
+    embedder = DyingEmbedder if place == "embedding" else ServedHashEmbedder
+    asyncio.run(worker.run(read_settings({}), conninfo, rules=QUICK, make_embedder=embedder))
+
+
+if __name__ == "__main__":
+    main()
