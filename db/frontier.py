@@ -7,8 +7,10 @@ team's shared space may not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Any, LiteralString, cast
 from uuid import UUID
 
@@ -33,6 +35,10 @@ PARTS_PER_EVIDENCE = 2
 # Documents it looks at for each relationship it returns: some are of relationships that no longer count.
 DOCUMENTS_PER_RELATIONSHIP = 2
 _ALL = 2_147_483_647
+# Within the bound that the sample of a space sets, this many times the parts that are wanted are expected, and at least the
+# parts nearer than its eighth: then less than is wanted lies within once in thousands of searches.
+_EXPECTED, _LEAST_PLACE = 2.5, 8
+_COMMENT = re.compile(r"[ \t]*--[^\n]*")
 
 
 def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str, LiteralString]:
@@ -46,7 +52,8 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
     for name, text in statements(subject).items():
         for place, piece in pieces.items():
             text = text.replace(place, piece)
-        complete[name] = text
+        # Without comments and indents: psycopg parses a statement of more than 4,096 characters anew each time.
+        complete[name] = " ".join(_COMMENT.sub("", text).split())
     return complete
 
 
@@ -74,7 +81,7 @@ class Frontier:
                 near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
                 found = {
                     space_plan.space.space_id: Fetched(
-                        await _evidence(space_plan, lexical[place][0], near[place][0], depth, await _spread(near[place][2])),
+                        await _evidence(space_plan, lexical[place][0], near[place][0], depth),
                         await _relationships(plan, space_plan, lexical[place][1], near[place][1], depth),
                     )
                     for place, space_plan in enumerate(plan.spaces)
@@ -98,7 +105,7 @@ class Frontier:
         meaning = await self._alone(self._relationship_vector(plan, space_plan, embedded, depth), required=False)
         evidence = None
         if lexical is not None:
-            evidence = replace(await _evidence(space_plan, lexical, near or [], depth, (None, None)), vector_failed=near is None)
+            evidence = replace(await _evidence(space_plan, lexical, near or [], depth), vector_failed=near is None)
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
             relationships = await _relationships(plan, space_plan, words, meaning, depth)
@@ -121,18 +128,12 @@ class Frontier:
         await self._transaction.enter(space_plan.space.space_id)
         return await self._evidence_lexical(plan, space_plan, depth), await self._relationship_lexical(plan, space_plan, depth)
 
-    async def _ask_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> tuple[Rows, Rows, Rows]:
+    async def _ask_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> tuple[Rows, Rows]:
         if embedded.vector is None:
-            return None, None, None
+            return None, None
         await self._transaction.enter(space_plan.space.space_id)
-        spread = await self._evidence_spread(plan, embedded) if plan.wants_scale else None
         near = await self._evidence_vector(plan, space_plan, embedded, depth)
-        return near, await self._relationship_vector(plan, space_plan, embedded, depth), spread
-
-    async def _evidence_spread(self, plan: RetrievalPlan, embedded: QueryVector) -> AsyncCursor[TupleRow] | None:
-        if embedded.vector is None:
-            return None
-        return await self._ask(FRONTIER["evidence_spread"], vector=as_halfvec(embedded.vector), sample=plan.policy.sample_parts)
+        return near, await self._relationship_vector(plan, space_plan, embedded, depth)
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
         """The candidates' places in their sessions, where a space has sessions and the contract looks at neighbours."""
@@ -168,12 +169,15 @@ class Frontier:
     async def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None:
             return None
+        part_depth = _part_depth(space_plan, depth)
         return await self._ask(
             _frontier(plan, space_plan)["evidence_vector"],
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
-            part_depth=depth * PARTS_PER_EVIDENCE,
+            sample=plan.policy.sample_parts,
+            bound_place=_bound_place(space_plan.parts, part_depth, plan.policy.sample_parts),
+            part_depth=part_depth,
             depth=depth,
         )
 
@@ -243,17 +247,26 @@ async def _rows(source: Rows) -> Sequence[TupleRow]:
     return await source.fetchall() if isinstance(source, AsyncCursor) else source
 
 
-async def _spread(source: Rows) -> tuple[float | None, float | None]:
-    rows = await _rows(source)
-    return (rows[0][0], rows[0][1]) if rows else (None, None)
+def _part_depth(space_plan: SpacePlan, depth: int) -> int:
+    """Parts a vector branch looks at."""
+    return depth if space_plan.parts <= space_plan.texts else depth * PARTS_PER_EVIDENCE
 
 
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, spread: tuple[float | None, float | None]) -> EvidenceBranches:
+def _bound_place(parts: int, part_depth: int, sample: int) -> int:
+    """Which of the sample, in order of nearness, bounds the search; 0 where a bound would save little."""
+    place = max(_LEAST_PLACE, ceil(sample * _EXPECTED * part_depth / max(parts, 1)))
+    return place if 2 * place <= sample <= parts else 0
+
+
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
     """A vector branch is also cut when the parts it looked at were not all there are."""
     first, second = await _rows(lexical), await _rows(near)
-    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > depth * PARTS_PER_EVIDENCE)
-    scale = SpaceScale(space_plan.texts, *spread)
-    return EvidenceBranches(cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut, scale=scale)
+    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > _part_depth(space_plan, depth))
+    mean, deviation = second[0][3:] if second else (None, None)
+    hits = [(key, part_no, score) for key, part_no, score, _, _ in second]
+    return EvidenceBranches(
+        cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], hits), full=cut, scale=SpaceScale(space_plan.texts, mean, deviation)
+    )
 
 
 async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:

@@ -92,7 +92,7 @@ class PostgresRecallSnapshot:
 
     async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
         rows: dict[UUID, EvidenceRow] = {}
-        async with self._transaction.connection.pipeline():
+        async with self._transaction.together(space.space_id for space in wanted):
             cursors = []
             for space, hits in wanted.items():
                 pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
@@ -136,7 +136,7 @@ class PostgresRecallSnapshot:
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         groups: dict[str, list[RelationshipRow]] = {}
-        async with self._transaction.connection.pipeline():
+        async with self._transaction.together(space.space_id for space in wanted):
             cursors = []
             for space, keys in wanted.items():
                 await self._transaction.enter(space.space_id)

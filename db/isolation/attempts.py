@@ -65,7 +65,7 @@ def _row(admin: Connection[DictRow], table: str, space: SampleSpace) -> str:
 
 def enter(connection: Connection[DictRow], space: SampleSpace) -> None:
     """The context of one space, set by the statements that the service uses."""
-    connection.execute(_SESSION["enter_team"], {"team_id": space.team_id, "timeout_ms": 60_000})
+    connection.execute(_SESSION["enter_team"], {"team_id": space.team_id, "timeout_ms": 60_000, "plans": "force_custom_plan"})
     connection.execute(_SESSION["enter_space"], {"team_id": space.team_id, "space_id": space.space_id})
 
 
@@ -136,7 +136,7 @@ def _one_space(
     yield Check(f"{role}: one space shows its own rows, all of them and no other", table, passed, detail)
     # The id of another team's space opens nothing.
     with connection.transaction(force_rollback=True):
-        connection.execute(_SESSION["enter_team"], {"team_id": own.team_id, "timeout_ms": 60_000})
+        connection.execute(_SESSION["enter_team"], {"team_id": own.team_id, "timeout_ms": 60_000, "plans": "force_custom_plan"})
         connection.execute(_SESSION["enter_space"], {"team_id": own.team_id, "space_id": population.foreign.space_id})
         seen = _count(connection, table, sql.SQL("true")) if level(table) == "space" else 0
     yield Check(f"{role}: another team's space id opens nothing", table, seen == 0, f"{seen} rows show" if seen else "")

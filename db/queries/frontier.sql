@@ -83,17 +83,21 @@ c.evidence_id <> all(%(known_evidence_ids)s::uuid[])
   ))
 
 -- name: evidence_lexical
--- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts. Index-only on evidence_posting's key.
+-- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts.
+-- Index-only on evidence_posting's key, term by term: `offset 0` keeps the planner from joining in another way.
 select c.evidence_id, (1048575 - max(c.ranked) %% 1048576)::int as part_no, (max(c.ranked) / 1048576)::float8 as score
 from (
     select p.evidence_id,
            sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int)
                * 1048576 + (1048575 - p.part_no) as ranked
     from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
-    join commonlore.evidence_posting p on p.term = q.term
-    where p.term = any(%(terms)s::text[])
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    cross join lateral (
+        select p.evidence_id, p.part_no, p.frequency, p.length from commonlore.evidence_posting p
+        where p.term = q.term
+          and p.team_id = %(team_id)s::uuid -- tenant
+          and p.space_epoch = %(space_epoch)s::bigint -- tenant
+        offset 0
+    ) p
     group by p.evidence_id, p.part_no
 ) c
 where {gate}
@@ -102,39 +106,52 @@ order by score desc, c.evidence_id
 limit %(depth)s::int;
 
 -- name: evidence_vector
--- Evidence by the inner product of its best part, exact over the space, ties by id. Reads the covering key of the vector table.
-select s.evidence_id, s.part_no, -s.distance as score
+-- Evidence by the inner product of its best part, exact over the space, ties by id; with the mean and the standard deviation
+-- of the query's scores over a fixed sample: the first parts of the texts whose ids end lowest.
+-- Reads the covering key of the vector table. What lies beyond the `bound_place`-th nearest of the sample is not even sorted;
+-- where too little lies within, everything is looked at after all. A place of 0 sets no bound.
+with sample as materialized (
+    select v.embedding <#> %(vector)s::halfvec as distance
+    from commonlore.evidence_vector_1 v
+    where v.evidence_id = any(array(
+          select p.evidence_id from commonlore.evidence_part p
+          where p.part_no = 0
+            and p.team_id = %(team_id)s::uuid -- tenant
+            and p.space_epoch = %(space_epoch)s::bigint -- tenant
+          order by "right"(p.evidence_id::text, 12)
+          limit %(sample)s::int))
+      and v.part_no = 0
+      and v.team_id = %(team_id)s::uuid -- tenant
+      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+), bound as materialized (
+    select coalesce((select s.distance from sample s where %(bound_place)s::int > 0
+                     order by s.distance offset greatest(%(bound_place)s::int - 1, 0) limit 1), 'infinity') as distance
+), near as materialized (
+    select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
+    from commonlore.evidence_vector_1 c
+    where c.embedding <#> %(vector)s::halfvec <= (select b.distance from bound b) and {gate}
+      and c.team_id = %(team_id)s::uuid -- tenant
+      and c.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
+    limit %(part_depth)s::int
+), every as (
+    select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
+    from commonlore.evidence_vector_1 c
+    where %(bound_place)s::int > 0 and (select count(*) from near) < %(part_depth)s::int and {gate}
+      and c.team_id = %(team_id)s::uuid -- tenant
+      and c.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
+    limit %(part_depth)s::int
+)
+select f.evidence_id, f.part_no, -f.distance as score,
+       (select avg(-s.distance) from sample s)::float8 as mean, (select stddev_pop(-s.distance) from sample s)::float8 as deviation
 from (
     select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
-    from (
-        select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec(384) as distance
-        from commonlore.evidence_vector_1 c
-        where {gate}
-          and c.team_id = %(team_id)s::uuid -- tenant
-          and c.space_epoch = %(space_epoch)s::bigint -- tenant
-        order by c.embedding <#> %(vector)s::halfvec(384), c.evidence_id, c.part_no
-        limit %(part_depth)s::int
-    ) n
+    from (select * from near union all select * from every) n
     order by n.evidence_id, n.distance, n.part_no
-) s
-order by s.distance, s.evidence_id
+) f
+order by f.distance, f.evidence_id
 limit %(depth)s::int;
-
--- name: evidence_spread
--- Mean and standard deviation of a query's scores over a fixed sample of the space: the first parts of the texts whose ids end lowest.
-select avg(-(v.embedding <#> %(vector)s::halfvec(384)))::float8 as mean, stddev_pop(-(v.embedding <#> %(vector)s::halfvec(384)))::float8 as deviation
-from commonlore.evidence_vector_1 v
-where v.evidence_id = any(array(
-      select p.evidence_id from commonlore.evidence_part p
-      where p.part_no = 0
-        and p.team_id = %(team_id)s::uuid -- tenant
-        and p.space_epoch = %(space_epoch)s::bigint -- tenant
-      order by "right"(p.evidence_id::text, 12)
-      limit %(sample)s::int))
-  and v.part_no = 0
-  and v.team_id = %(team_id)s::uuid -- tenant
-  and v.space_epoch = %(space_epoch)s::bigint -- tenant
-;
 
 -- name: evidence_turns
 -- Where candidates stand in their sessions; those without a session or a sequence are left out.
@@ -147,26 +164,36 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null an
 
 -- name: relationship_lexical
 -- Eligible relationships by BM25 of their document, ties by creation, then id.
--- The array of found ids makes the lookup one by the key of `relationship`, also before the table was ever analysed.
+-- Each found id is looked up by the key of `relationship`: `offset 0` keeps the planner from joining in another way.
 with s as materialized (
     select p.relationship_id,
            sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int) as score
     from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
-    join commonlore.relationship_posting p on p.term = q.term
-    where p.term = any(%(terms)s::text[]) and p.generation = %(generation)s::int
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    cross join lateral (
+        select p.relationship_id, p.frequency, p.length from commonlore.relationship_posting p
+        where p.term = q.term and p.generation = %(generation)s::int
+          and p.team_id = %(team_id)s::uuid -- tenant
+          and p.space_epoch = %(space_epoch)s::bigint -- tenant
+        offset 0
+    ) p
     group by p.relationship_id
 )
 select r.relationship_id, r.semantic_group_key, r.known_from
 from s
-join commonlore.relationship r on r.relationship_id = s.relationship_id
-join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
-where {eligible}
-  and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
-  and r.relationship_id = any(array(select s.relationship_id from s))
-  and r.team_id = %(team_id)s::uuid -- tenant
-  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+cross join lateral (
+    select r.relationship_id, r.semantic_group_key, r.known_from
+    from commonlore.relationship r
+    where r.relationship_id = s.relationship_id and {eligible}
+      and r.owner_profile_id <> all(array(
+          select o.profile_id from commonlore.profile o
+          where o.retired_at is not null
+            and o.team_id = %(team_id)s::uuid -- tenant
+      ))
+      and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+      and r.team_id = %(team_id)s::uuid -- tenant
+      and r.space_epoch = %(space_epoch)s::bigint -- tenant
+    offset 0
+) r
 order by s.score desc, r.known_from, r.relationship_id
 limit %(depth)s::int;
 
@@ -174,22 +201,29 @@ limit %(depth)s::int;
 -- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
 -- The nearest `near` documents are looked up; where some of them are refused the caller asks for more.
 with s as materialized (
-    select v.relationship_id, v.embedding <#> %(vector)s::halfvec(384) as distance
+    select v.relationship_id, v.embedding <#> %(vector)s::halfvec as distance
     from commonlore.relationship_vector_1 v
     where v.generation = %(generation)s::int
       and v.team_id = %(team_id)s::uuid -- tenant
       and v.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by v.embedding <#> %(vector)s::halfvec(384), v.relationship_id
+    order by v.embedding <#> %(vector)s::halfvec, v.relationship_id
     limit %(near)s::int
 )
 select r.relationship_id, r.semantic_group_key, r.known_from
 from s
-join commonlore.relationship r on r.relationship_id = s.relationship_id
-join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
-where {eligible}
-  and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
-  and r.relationship_id = any(array(select s.relationship_id from s))
-  and r.team_id = %(team_id)s::uuid -- tenant
-  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+cross join lateral (
+    select r.relationship_id, r.semantic_group_key, r.known_from
+    from commonlore.relationship r
+    where r.relationship_id = s.relationship_id and {eligible}
+      and r.owner_profile_id <> all(array(
+          select o.profile_id from commonlore.profile o
+          where o.retired_at is not null
+            and o.team_id = %(team_id)s::uuid -- tenant
+      ))
+      and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+      and r.team_id = %(team_id)s::uuid -- tenant
+      and r.space_epoch = %(space_epoch)s::bigint -- tenant
+    offset 0
+) r
 order by s.distance, r.known_from, r.relationship_id
 limit %(depth)s::int;

@@ -7,8 +7,8 @@ select set_config('commonlore.team_id', %(team_id)s::uuid::text, true), set_conf
        -- Every statement here has an index that leads with the team. Where one team holds most of a table the planner would
        -- read the heap instead, which costs the vector branch twice as much, and more as other teams grow.
        set_config('enable_seqscan', 'off', true),
-       -- A plan made for the average team is wrong for a large one, up to ten times: every statement is planned for its own team.
-       set_config('plan_cache_mode', 'force_custom_plan', true);
+       -- Reads are planned once for all teams, as if one team had every row (migration 0008); writes are planned for the team.
+       set_config('plan_cache_mode', %(plans)s::text, true);
 
 -- name: enter_space
 -- Opens one space: its present epoch, resolved under the team's policy. An inactive or foreign space leaves all closed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
@@ -69,13 +70,12 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     with state.record.step("rank"):
         ranked = rank_evidence(state, fetched)
     with state.record.step("fuse_spaces"):
-        order = [(space, key) for space, key in interleave(ranked) if (space.space_id, key.int) not in lane.considered]
+        order = ((space, key) for space, key in interleave(ranked) if (space.space_id, key.int) not in lane.considered)
         hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
-    place, size = 0, state.request.limit - len(lane.kept)
-    while len(lane.kept) < state.request.limit and place < len(order):
-        batch = order[place : place + size]
-        place, size = place + len(batch), 2 * size  # where many are refused, a round trip for each place would add up
-        await _admit(state, lane, [(space, key, hits[space.space_id][key.int]) for space, key in batch])
+    size = state.request.limit - len(lane.kept)
+    while len(lane.kept) < state.request.limit and (batch := list(islice(order, size))):
+        size *= 2  # where many are refused, a round trip for each place would add up
+        await _admit(state, lane, [(space, key, _parts_of(key, hits[space.space_id])) for space, key in batch])
     del lane.kept[state.request.limit :]
 
 
@@ -104,15 +104,14 @@ async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, U
                 lane.kept.append(Kept(space, row, parts, admission.active_paths))
 
 
-def _hit_parts(branches: EvidenceBranches) -> dict[int, tuple[int, ...]]:
-    """The best part of each evidence in each branch, lexical first, each once; by the number of its id."""
-    parts: dict[int, tuple[int, ...]] = {}
-    for branch in (branches.lexical, branches.vector):
-        for key, part_no, _ in branch:
-            found = parts.get(key.int, ())
-            if part_no not in found:
-                parts[key.int] = (*found, part_no)
-    return parts
+def _hit_parts(branches: EvidenceBranches) -> tuple[dict[int, int], dict[int, int]]:
+    """The best part of each evidence by the number of its id, in the lexical and in the vector branch."""
+    return {key.int: part_no for key, part_no, _ in branches.lexical}, {key.int: part_no for key, part_no, _ in branches.vector}
+
+
+def _parts_of(key: UUID, hits: tuple[dict[int, int], dict[int, int]]) -> tuple[int, ...]:
+    """The parts of one evidence that were hit, lexical first, each once."""
+    return tuple(dict.fromkeys(branch[key.int] for branch in hits if key.int in branch))
 
 
 def _item(state: RecallState, kept: Kept, rank: int) -> EvidenceItem:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.rows import dict_row
 
 from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER
@@ -84,6 +86,34 @@ def _fill(connection: psycopg.Connection, team_id: object, epoch: int, submissio
         ),
     ):
         connection.execute(statement, common)
+    _relate(connection, team_id, epoch, profile_id, parts // 10)
+
+
+def _relate(connection: psycopg.Connection, team_id: object, epoch: int, profile_id: object, count: int) -> None:
+    """Relationships with documents; what they refer to is left out, for no search looks at it."""
+    common = {"team": team_id, "epoch": epoch, "profile": profile_id, "count": count}
+    connection.execute("set session_replication_role = replica")
+    for statement in (
+        (
+            "insert into commonlore.relationship (team_id, space_epoch, relationship_id, owner_profile_id, semantic_group_key, subject_entity_id, "
+            "predicate_key, predicate_version, object_entity_id, relationship_kind, current_cardinality, status, polarity, support_count, "
+            "source_group_count, version, known_from) "
+            "select %(team)s, %(epoch)s, md5('r' || %(team)s::text || n)::uuid, %(profile)s, 'sg:' || encode(sha256((n::text)::bytea), 'hex'), "
+            "md5('s' || n)::uuid, 'uses', 1, md5('o' || n)::uuid, 'state', 'many', 'active', '+', 1, 1, 1, now() from generate_series(1, %(count)s) n"
+        ),
+        (
+            "insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length) "
+            "select team_id, space_epoch, 1, t.term, relationship_id, 1, 10 from commonlore.relationship "
+            "cross join lateral (values ('common'), ('w1')) t (term) where team_id = %(team)s"
+        ),
+        (
+            "insert into commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) "
+            "select team_id, space_epoch, 1, relationship_id, array_fill(0.05, array[384])::real[]::halfvec(384) "
+            "from commonlore.relationship where team_id = %(team)s"
+        ),
+    ):
+        connection.execute(statement, common)
+    connection.execute("reset session_replication_role")
 
 
 @pytest.fixture
@@ -94,7 +124,7 @@ def serving(populated: TestDatabase) -> Iterator[psycopg.Connection[dict[str, An
 
 def parameters(connection: psycopg.Connection[dict[str, Any]], **given: object) -> dict[str, Any]:
     """Enter the team and its space as a recall does; the values that its statements take."""
-    connection.execute(statements("session")["enter_team"], {"team_id": OURS, "timeout_ms": 20_000})
+    connection.execute(statements("session")["enter_team"], {"team_id": OURS, "timeout_ms": 20_000, "plans": "force_generic_plan"})
     row = connection.execute("select space_id, space_epoch from commonlore.space").fetchone()
     assert row is not None
     connection.execute(statements("session")["enter_space"], {"team_id": OURS, "space_id": row["space_id"]})
@@ -106,6 +136,12 @@ def parameters(connection: psycopg.Connection[dict[str, Any]], **given: object) 
         "depth": 200,
         "part_depth": 400,
         "vector": VECTOR,
+        "sample": 256,
+        "bound_place": 0,
+        "near": 400,
+        "generation": 1,
+        "entity_ids": [],
+        "withheld": False,
         "k1": 1.2,
         "b": 0.4,
         "average_length": 10.0,
@@ -114,8 +150,13 @@ def parameters(connection: psycopg.Connection[dict[str, Any]], **given: object) 
 
 
 def explained(connection: psycopg.Connection[dict[str, Any]], statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every node of the plan as it ran."""
-    row = connection.execute(f"explain (analyze, format json, timing off) {statement}".encode(), values).fetchone()
+    """Every node of the plan as it ran: the one plan that a recall uses for every team."""
+    order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", statement)))
+    numbered = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", statement).replace("%%", "%")
+    connection.execute(f"prepare looked_at as {numbered}".encode())
+    arguments = sql.SQL(", ").join(sql.Literal(values[name]) for name in order)
+    row = connection.execute(sql.SQL("explain (analyze, format json, timing off) execute looked_at ({})").format(arguments)).fetchone()
+    connection.execute("deallocate looked_at")
     assert row is not None
     plan = row["QUERY PLAN"] if not isinstance(row["QUERY PLAN"], str) else json.loads(row["QUERY PLAN"])
 
@@ -142,12 +183,37 @@ def test_the_words_are_read_from_the_key_alone(serving: psycopg.Connection[dict[
     assert 0 == scan.get("Rows Removed by Filter", 0)
 
 
-def test_the_vectors_of_the_space_alone_are_read(serving: psycopg.Connection[dict[str, Any]]) -> None:
-    """5,000 of 10,000 rows: no row of another team is touched, not even to be thrown away."""
-    (scan,) = scans(explained(serving, OPEN_FRONTIER["evidence_vector"], parameters(serving)), "evidence_vector_1")
+@pytest.mark.parametrize(("bound_place", "left_out"), [(0, 0), (52, 3000)])
+def test_the_vectors_of_the_space_alone_are_read(serving: psycopg.Connection[dict[str, Any]], bound_place: int, left_out: int) -> None:
+    """5,000 of 10,000 rows: no row of another team is touched, not even to be thrown away; a bound leaves most of them unsorted."""
+    nodes = explained(serving, OPEN_FRONTIER["evidence_vector"], parameters(serving, bound_place=bound_place))
+    sample, whole, again = scans(nodes, "evidence_vector_1")
+    removed = whole.get("Rows Removed by Filter", 0)
 
-    assert ("Index Only Scan", "evidence_vector_1_pkey") == (scan["Node Type"], scan["Index Name"])
-    assert (PARTS, 0) == (scan["Actual Rows"] * scan["Actual Loops"], scan.get("Rows Removed by Filter", 0))
+    assert {("Index Only Scan", "evidence_vector_1_pkey")} == {(scan["Node Type"], scan["Index Name"]) for scan in (sample, whole, again)}
+    assert PARTS == whole["Actual Rows"] + removed
+    assert removed >= left_out
+    assert (256, 0) == (sample["Actual Rows"] * sample["Actual Loops"], again["Actual Loops"])
+
+
+def test_a_bound_that_lets_too_little_pass_is_given_up(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """The nearest eight of the sample hold fewer than 400 parts: everything is looked at, and the answer is the same."""
+    rows = []
+    for bound_place in (0, 1):
+        values = parameters(serving, bound_place=bound_place)
+        rows.append(serving.execute(OPEN_FRONTIER["evidence_vector"].encode(), values).fetchall())
+
+    assert 200 == len(rows[0])
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("statement", ["relationship_vector", "relationship_lexical"])
+def test_found_relationships_are_looked_up_by_their_key(serving: psycopg.Connection[dict[str, Any]], statement: str) -> None:
+    """Each of at most 400 found documents costs one lookup, whichever other index begins with the team."""
+    values = parameters(serving, terms=["common", "w1"], weights=[1.0, 1.0])
+    (scan,) = scans(explained(serving, FRONTIER[statement], values), "relationship")
+
+    assert ("Index Scan", "relationship_pkey", 0) == (scan["Node Type"], scan["Index Name"], scan.get("Rows Removed by Filter", 0))
 
 
 def test_rows_are_fetched_by_their_key(serving: psycopg.Connection[dict[str, Any]]) -> None:
