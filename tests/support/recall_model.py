@@ -99,6 +99,8 @@ class ModelSnapshot:
     actor: Actor = field(
         default_factory=lambda: Actor(UUID(int=7), UUID(int=8), UUID(int=9), frozenset(["read"]), SPACES)  # type: ignore[list-item]
     )
+    lost_spaces: set[UUID] = field(default_factory=set)
+    lost_spaces: set[UUID] = field(default_factory=set)
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         counted = LexicalStatistics(100, 1000, dict.fromkeys(intent.terms, 3))
