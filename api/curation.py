@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -20,30 +21,47 @@ from commonlore.domain.correct.identity_request import (
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.errors import Incorrect, invalid
+from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.predicate import Predicate
+from commonlore.domain.submission import Claim, answer_once, request_sha256
 
 _MOST_NAMES = 200_000
+IdentityWrite = MergeEntitiesRequest | SplitEntityRequest | ReverseCorrectionRequest | NameEntityRequest
 
 
 async def merge(act: Act, request: MergeEntitiesRequest) -> dict[str, Any]:
-    return _built(await identity.merge(act, request.from_entity_id, request.to_entity_id, apply=request.apply))
+    def work() -> Awaitable[dict[str, Any]]:
+        return identity.merge(act, request.from_entity_id, request.to_entity_id, apply=request.apply)
+
+    return await _once(act, "merge_entities", request, work) if request.apply else _built(await work())
 
 
 async def split(act: Act, request: SplitEntityRequest) -> dict[str, Any]:
     ids = list(dict.fromkeys(request.relationship_ids))
-    return _built(await identity.split(act, request.entity_id, ids, name=request.name, entity_kind=request.entity_kind, apply=request.apply))
+
+    def work() -> Awaitable[dict[str, Any]]:
+        return identity.split(act, request.entity_id, ids, name=request.name, entity_kind=request.entity_kind, apply=request.apply)
+
+    return await _once(act, "split_entity", request, work) if request.apply else _built(await work())
 
 
 async def reverse(act: Act, request: ReverseCorrectionRequest) -> dict[str, Any]:
-    return _built(await identity.reverse(act, request.correction_id))
+    return await _once(act, "reverse_entity_correction", request, lambda: identity.reverse(act, request.correction_id))
 
 
 async def rename(act: Act, request: NameEntityRequest) -> dict[str, Any]:
-    return _built(await identity.rename(act, request.entity_id, request.name))
+    return await _once(act, "rename_entity", request, lambda: identity.rename(act, request.entity_id, request.name))
 
 
 async def add_alias(act: Act, request: NameEntityRequest) -> dict[str, Any]:
-    return _built(await identity.add_alias(act, request.entity_id, request.name))
+    return await _once(act, "add_entity_alias", request, lambda: identity.add_alias(act, request.entity_id, request.name))
+
+
+async def _once(act: Act, kind: str, request: IdentityWrite, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    claim = Claim(new_id(), kind, request.idempotency_key, request_sha256(kind, request), act.now)
+    answer = await answer_once(act.submissions, claim, work)
+    replayed: dict[str, Any] = msgspec.json.decode(answer) if isinstance(answer, str) else _built(answer)
+    return replayed
 
 
 async def candidates(transaction: TeamTransaction, request: ListCandidatesRequest) -> dict[str, Any]:

@@ -35,6 +35,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "idempotency_conflict": (409, "The idempotency key belongs to another request"),
         "stale_input": (409, "The state has moved on"),
         "name_taken": (409, "The name is taken"),
+        "merge_too_large": (409, "The entities have too many relationships"),
         "last_admin": (409, "The last admin key stays"),
         "commit_conflict": (409, "Another write was faster"),
         "database_unavailable": (503, "The database is not available"),

@@ -51,8 +51,7 @@ async def write_changes(
         if touched:
             await transaction.execute(_ROWS["recount"], relationship_ids=touched)
         if settled:
-            await transaction.execute(_ROWS["release_supported"], relationship_ids=settled)
-            await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=settled, now=now)
+            await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=settled, now=now)
         for generation in generations:
             await write_documents(transaction, generation, changes.documents, vectors)
     await review_conflicts(transaction, settled, profile_id=profile_id, now=now)

@@ -5,7 +5,6 @@ Each runs in one write transaction: the idempotency key first, then the ledger l
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,10 +13,12 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.db.communities import note_stale
 from commonlore.db.conflict_views import find_case
 from commonlore.db.conflicts import Write, close_case, review_scopes, write_events
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
+from commonlore.db.submissions import StoredSubmissions, lock_ledger
 from commonlore.domain.conflict.policy import POLICY_VERSION
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.conflict.resolution import absent, require_version, resolve, sides_of, stale
@@ -28,10 +29,10 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.remember.contest import JoinedCase
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.result import CONTRACT_VERSION
-from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.submission import Claim, answer_once, request_sha256
+from commonlore.domain.tenancy.actor import Actor, Space
 
 _SQL = statements("conflict")
-_LEDGER = statements("ledger")
 _ROWS = statements("ledger_rows")
 
 
@@ -43,6 +44,10 @@ class Call:
     actor: Actor
     now: datetime
     correlation_id: str
+
+    @property
+    def submissions(self) -> StoredSubmissions:
+        return StoredSubmissions(self.transaction, self.actor.profile_id, self.actor.credential_id)
 
 
 async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> ResolutionResult | str:
@@ -59,10 +64,12 @@ async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> Resol
     if found is None:
         absent()
     space = found[0]
-    submission_id = new_id()
-    if (replay := await _claim(call, "resolve_conflict", submission_id, request)) is not None:
-        return replay
-    await call.transaction.execute(_LEDGER["lock_ledger"])
+    claim = _claim(call, "resolve_conflict", request)
+    return await answer_once(call.submissions, claim, lambda: _resolve(call, request, space, claim))
+
+
+async def _resolve(call: Call, request: ResolveConflictRequest, space: Space, claim: Claim) -> ResolutionResult:
+    call = replace(call, now=await lock_ledger(call.transaction, call.now))
     row = await (await call.transaction.execute(_SQL["lock_case"], conflict_id=request.conflict_id)).fetchone()
     if row is None:
         absent()
@@ -88,9 +95,9 @@ async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> Resol
     opened: list[UUID] = []
     if row["kind"] == "cross_profile_current_state":
         opened = await review_scopes(call.transaction, [_scope(row)], profile_id=call.actor.profile_id, now=write.now)
-    result = ResolutionResult(
+    return ResolutionResult(
         contract_version=CONTRACT_VERSION,
-        submission_id=submission_id,
+        submission_id=claim.submission_id,
         correlation_id=call.correlation_id,
         conflict_id=request.conflict_id,
         version=row["version"] + 1,
@@ -102,8 +109,6 @@ async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> Resol
         opened_conflict_ids=opened,
         space_kind=space.public_kind,
     )
-    await _conclude(call, submission_id, result)
-    return result
 
 
 def _scope(row: Mapping[str, Any]) -> ConflictScope:
@@ -117,7 +122,8 @@ async def _suppress(write: Write, losing: Sequence[UUID], effective_at: datetime
         _SQL["suppress"], relationship_ids=list(losing), event_ids=[new_id() for _ in losing], effective_at=effective_at, now=write.now
     )
     ended = [EndedRelationship(relationship_id=row["relationship_id"], relationship_version=row["version"]) for row in await cursor.fetchall()]
-    await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=list(losing), now=write.now)
+    await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=list(losing), now=write.now)
+    await note_stale(transaction, losing, now=write.now)
     return ended
 
 
@@ -130,17 +136,19 @@ async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> Conte
         Conflict: `name_taken`, the key belongs to other quotes or to a closed case; `idempotency_conflict`.
     """
     call.actor.require("write")
-    transaction, space = call.transaction, call.actor.target(request.target_space)
-    await transaction.enter(space.space_id)
-    submission_id = new_id()
-    if (replay := await _claim(call, "contest_evidence", submission_id, request)) is not None:
-        return replay
-    await transaction.execute(_LEDGER["lock_ledger"])
+    await call.transaction.enter(call.actor.target(request.target_space).space_id)
+    claim = _claim(call, "contest_evidence", request)
+    return await answer_once(call.submissions, claim, lambda: _contest(call, request, claim))
+
+
+async def _contest(call: Call, request: ContestEvidenceRequest, claim: Claim) -> ContestResult:
+    transaction = call.transaction
+    call = replace(call, now=await lock_ledger(transaction, call.now))
     quotes = await _read_quotes(call, request)
     held = await (await transaction.execute(_SQL["find_evidence_case"], case_key=request.case_key)).fetchone()
     result = ContestResult(
         contract_version=CONTRACT_VERSION,
-        submission_id=submission_id,
+        submission_id=claim.submission_id,
         correlation_id=call.correlation_id,
         conflict_id=held["conflict_id"] if held else new_id(),
         version=held["version"] + 1 if held else 1,
@@ -153,7 +161,6 @@ async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> Conte
         await _require_same(call, request, held)
         write = Write(transaction, call.actor.profile_id, call.now)
         await _recite(write, held, [item.evidence_id for item in request.positions], reason=request.reason)
-    await _conclude(call, submission_id, result)
     return result
 
 
@@ -243,33 +250,5 @@ async def require_case(transaction: TeamTransaction, context: ConflictContext) -
     return JoinedCase(row["conflict_id"], None if of_texts else _scope(row))
 
 
-async def _claim(call: Call, kind: str, submission_id: UUID, request: ResolveConflictRequest | ContestEvidenceRequest) -> str | None:
-    """Take the idempotency key in the open space; the stored answer if the same request has it already.
-
-    Raises:
-        Conflict: `idempotency_conflict`.
-    """
-    content = msgspec.to_builtins(request)
-    key = content.pop("idempotency_key", None)
-    digest = hashlib.sha256(msgspec.json.encode([kind, content], order="sorted")).digest()
-    cursor = await call.transaction.execute(
-        _SQL["claim"],
-        submission_id=submission_id,
-        submission_kind=kind,
-        profile_id=call.actor.profile_id,
-        credential_id=call.actor.credential_id,
-        idempotency_key=key,
-        request_sha256=digest,
-        now=call.now,
-    )
-    if await cursor.fetchone() is not None:
-        return None
-    row = await (await call.transaction.execute(_LEDGER["find_submission"], credential_id=call.actor.credential_id, idempotency_key=key)).fetchone()
-    if row is None or bytes(row["request_sha256"]) != digest or row["result"] is None:
-        raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
-    result: str = row["result"]
-    return result
-
-
-async def _conclude(call: Call, submission_id: UUID, result: ResolutionResult | ContestResult) -> None:
-    await call.transaction.execute(_LEDGER["conclude_submission"], submission_id=submission_id, result=msgspec.json.encode(result).decode())
+def _claim(call: Call, kind: str, request: ResolveConflictRequest | ContestEvidenceRequest) -> Claim:
+    return Claim(new_id(), kind, request.idempotency_key, request_sha256(kind, request), call.now)

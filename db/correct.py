@@ -20,8 +20,8 @@ from commonlore.db.sql import statements
 from commonlore.domain.correct.amend import EffectiveSupport, PreparedPatch, Source
 from commonlore.domain.correct.decide import SupportKey
 from commonlore.domain.correct.request import CorrectRequest
-from commonlore.domain.correct.result import CandidatesResult, CorrectResult
-from commonlore.domain.correct.service import CONFIRMATION_PERIOD, CorrectionSubmission, WaitingCorrection
+from commonlore.domain.correct.result import CandidatesResult
+from commonlore.domain.correct.service import CONFIRMATION_PERIOD, WaitingCorrection
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
@@ -30,13 +30,12 @@ from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import NameState
-from commonlore.domain.remember.service import Replay
+from commonlore.domain.submission import Claim
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 
 _SQL = statements("correct")
-_LEDGER = statements("ledger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +79,6 @@ class CorrectionSession(LedgerSession):
     def token_of(self, submission_id: UUID) -> str:
         return hmac.new(self._key.secret_sha256, f"correction {submission_id}".encode("ascii"), hashlib.sha256).hexdigest()
 
-    async def claim_correction(self, submission: CorrectionSubmission) -> Replay | None:
-        cursor = await self._transaction.execute(
-            _SQL["claim_correction"],
-            submission_id=submission.submission_id,
-            profile_id=self.actor.profile_id,
-            credential_id=self.actor.credential_id,
-            idempotency_key=submission.idempotency_key,
-            request_sha256=submission.request_sha256,
-            now=submission.now,
-        )
-        if await cursor.fetchone() is not None:
-            return None
-        assert submission.idempotency_key is not None
-        return await self.find_submission(submission.idempotency_key) or Replay(b"", None)
-
     async def read_source(self, relationship_id: UUID) -> Source:
         generation = (await served_generations(self._transaction))[0]
         row = await (await self._transaction.execute(_SQL["read_source"], relationship_id=relationship_id, generation=generation)).fetchone()
@@ -131,15 +115,13 @@ class CorrectionSession(LedgerSession):
             expires_at=row["expires_at"],
         )
 
-    async def write_correction(self, submission: CorrectionSubmission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
+    async def write_correction(self, claim: Claim, changes: Changes, vectors: Mapping[str, Vectors]) -> bool:
         profile_id = self.actor.profile_id
-        return await write_changes(
-            self._transaction, changes, vectors, now=submission.now, submission_id=submission.submission_id, profile_id=profile_id
-        )
+        return await write_changes(self._transaction, changes, vectors, now=claim.now, submission_id=claim.submission_id, profile_id=profile_id)
 
     async def keep_correction(
         self,
-        submission: CorrectionSubmission,
+        claim: Claim,
         request: CorrectRequest,
         supports: bytes,
         *,
@@ -147,10 +129,10 @@ class CorrectionSession(LedgerSession):
         successor_id: UUID | None,
     ) -> None:
         waits = candidates is not None
-        token = self.token_of(submission.submission_id).encode("ascii")
+        token = self.token_of(claim.submission_id).encode("ascii")
         await self._transaction.execute(
             _SQL["keep_correction"],
-            submission_id=submission.submission_id,
+            submission_id=claim.submission_id,
             profile_id=self.actor.profile_id,
             relationship_id=request.relationship_id,
             expected_version=request.expected_version,
@@ -159,10 +141,10 @@ class CorrectionSession(LedgerSession):
             state="awaiting_confirmation" if waits else "completed",
             candidates=msgspec.json.encode(candidates).decode() if waits else None,
             token_sha256=hashlib.sha256(token).digest() if waits else None,
-            expires_at=submission.now + CONFIRMATION_PERIOD if waits else None,
+            expires_at=claim.now + CONFIRMATION_PERIOD if waits else None,
             successor_id=successor_id,
-            now=submission.now,
-            concluded_at=None if waits else submission.now,
+            now=claim.now,
+            concluded_at=None if waits else claim.now,
         )
 
     async def conclude_correction(self, submission_id: UUID, *, now: datetime, successor_id: UUID | None, reason_code: str | None) -> None:
@@ -170,10 +152,6 @@ class CorrectionSession(LedgerSession):
         await self._transaction.execute(
             _SQL["conclude_correction"], submission_id=submission_id, state=state, successor_id=successor_id, reason_code=reason_code, now=now
         )
-
-    async def store_result(self, submission: CorrectionSubmission, result: CorrectResult) -> None:
-        encoded = msgspec.json.encode(result).decode()
-        await self._transaction.execute(_LEDGER["conclude_submission"], submission_id=submission.submission_id, result=encoded)
 
 
 def _source(row: dict[str, Any]) -> Source:

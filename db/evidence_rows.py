@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sources import Source, open_sources
 from commonlore.db.sql import statements
+from commonlore.db.submissions import lock_ledger
 from commonlore.db.vectors import CONTRACT_ID, as_halfvec
 from commonlore.db.withdrawal import note_signals
 from commonlore.domain.errors import Conflict
@@ -56,7 +57,11 @@ async def store_evidence(
     new = sorted(((ids[index], items[index]) for index in inserted), key=lambda pair: pair[0])
     await _search_rows(transaction, new, vectors, new_id)
     found = {key: (item.proposal.content, item.signals) for key, item in new if item.signals}
-    held = await note_signals(transaction, found, actor_profile_id=submission.actor.profile_id, now=submission.now) if found else set()
+    held = set()
+    if found:
+        # What a person decides of these texts later counts after what the scan says now.
+        instant = await lock_ledger(transaction, submission.now)
+        held = await note_signals(transaction, found, actor_profile_id=submission.actor.profile_id, now=instant)
     return [
         StoredEvidence(ids[index], index in inserted, ids[index] in held, source.source_id if source is not None and source.is_revised else None)
         for index, source in enumerate(placed)

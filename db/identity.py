@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from commonlore.db.identity_rows import read_held, related_ids, write_plan, write_standings
+from commonlore.db.identity_rows import meeting_ids, read_held, related_ids, write_plan, write_standings
 from commonlore.db.rendering import rerender, rewrite
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
+from commonlore.db.submissions import StoredSubmissions, lock_ledger
 from commonlore.domain.correct.identity import CurrentScope, Done, Held, Plan, plan_moves, take_back
 from commonlore.domain.errors import Conflict, NotVisible, invalid
 from commonlore.domain.ids import new_id
 from commonlore.domain.text.normalise import name_key
 
 _SQL = statements("identity")
-_LEDGER = statements("ledger")
 _MOST_NAMES = 1_000
+# Relationships that one merge or split may lock: those that move, and those that they may meet.
+MOST_LOCKED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,34 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Who decides in which open space, why, and at which instant. `actor_profile_id` is None for whoever holds the database."""
+    """Who decides in which open space, why, and at which instant. The ids of the actor are None for whoever holds the database."""
 
     transaction: TeamTransaction
     space_id: UUID
     reason: str
     actor_profile_id: UUID | None
     now: datetime
+    credential_id: UUID | None = None
+
+    @property
+    def submissions(self) -> StoredSubmissions:
+        return StoredSubmissions(self.transaction, self.actor_profile_id, self.credential_id)
+
+    async def locked(self) -> Act:
+        """The act at the instant that the ledger lock gives it."""
+        return replace(self, now=await lock_ledger(self.transaction, self.now))
 
 
 async def merge(act: Act, from_id: UUID, to_id: UUID, *, apply: bool) -> dict[str, Any]:
     """Let everything of one entity be said of another; without `apply` say only what would happen.
 
     Raises:
-        Incorrect: both are the same. NotVisible: an id names no entity. Conflict: `stale_input`, one is retired.
+        Incorrect: both are the same. NotVisible: an id names no entity.
+        Conflict: `stale_input`, one is retired; `merge_too_large`, more than `MOST_LOCKED` relationships would be locked.
     """
     if from_id == to_id:
         raise invalid("/to_entity_id", "expected another entity")
-    await act.transaction.execute(_LEDGER["lock_ledger"])
+    act = await act.locked()
     found = {key: await active_entity(act, key) for key in sorted((from_id, to_id))}
     source, target = found[from_id], found[to_id]
     plan = await _plan(act, source.entity_id, target, await related_ids(act.transaction, from_id))
@@ -75,7 +87,7 @@ async def split(act: Act, entity_id: UUID, relationship_ids: Collection[UUID], *
     Raises:
         NotVisible, Conflict: as `merge`. Incorrect: a relationship does not name the entity, or stands for another one.
     """
-    await act.transaction.execute(_LEDGER["lock_ledger"])
+    act = await act.locked()
     source = await active_entity(act, entity_id)
     related = set(await related_ids(act.transaction, entity_id))
     for place, key in enumerate(relationship_ids):
@@ -99,7 +111,7 @@ async def reverse(act: Act, correction_id: UUID) -> dict[str, Any]:
     Raises:
         NotVisible: no merge or split of this id. Conflict: `stale_input`, it was taken back, or something was built on it since.
     """
-    await act.transaction.execute(_LEDGER["lock_ledger"])
+    act = await act.locked()
     row = await (await act.transaction.execute(_SQL["read_correction"], correction_id=correction_id)).fetchone()
     if row is None or row["action"] not in ("merge", "split"):
         raise NotVisible("not_found", "no merge or split of this id is in this space")
@@ -115,7 +127,9 @@ async def reverse(act: Act, correction_id: UUID) -> dict[str, Any]:
     standings = take_back(done, held_scopes=scopes, now=act.now)
     await write_standings(act.transaction, standings, revoked, act.actor_profile_id, act.now)
     ends = {item.target.relationship_id: item.target.valid_to for item in done if item.target is not None}
-    await rewrite(act.transaction, act.space_id, [row.relationship_id for row in standings if ends.get(row.relationship_id, row.valid_to) != row.valid_to])
+    await rewrite(
+        act.transaction, act.space_id, [row.relationship_id for row in standings if ends.get(row.relationship_id, row.valid_to) != row.valid_to]
+    )
     await _end_names(act, correction_id, kept)
     status, merged_into = ("active", None) if row["action"] == "merge" else ("retired", kept)
     await act.transaction.execute(_SQL["set_entity"], entity_id=gone, status=status, merged_into=merged_into)
@@ -128,7 +142,7 @@ async def rename(act: Act, entity_id: UUID, name: str) -> dict[str, Any]:
     Raises:
         NotVisible, Conflict: as `merge`. Incorrect: it is called so already.
     """
-    await act.transaction.execute(_LEDGER["lock_ledger"])
+    act = await act.locked()
     entity = await active_entity(act, entity_id)
     if entity.name == name:
         raise invalid("/name", "expected another name than the one it has")
@@ -148,7 +162,7 @@ async def add_alias(act: Act, entity_id: UUID, name: str) -> dict[str, Any]:
     Raises:
         NotVisible, Conflict: as `merge`. Incorrect: it carries the name already.
     """
-    await act.transaction.execute(_LEDGER["lock_ledger"])
+    act = await act.locked()
     entity, key = await active_entity(act, entity_id), _key(name)
     if any(row["name_key"] == key for row in await current_names(act.transaction, entity_id)):
         raise invalid("/name", "expected a name that the entity does not carry yet")
@@ -183,11 +197,14 @@ def _key(name: str) -> str:
 
 
 async def _plan(act: Act, from_id: UUID, to: Named, moving_ids: Sequence[UUID]) -> Plan:
-    others_ids = set(await related_ids(act.transaction, to.entity_id)) - set(moving_ids)
+    others_ids = await meeting_ids(act.transaction, to.entity_id, moving_ids)
+    if (found := len(moving_ids) + len(others_ids)) > MOST_LOCKED:
+        details = {"relationships": found, "most": MOST_LOCKED}
+        raise Conflict("merge_too_large", f"{found} relationships would be locked at once, more than {MOST_LOCKED}", details=details)
     held = await read_held(act.transaction, [*moving_ids, *others_ids])
     return plan_moves(
         [held[key] for key in moving_ids],
-        [held[key] for key in sorted(others_ids)],
+        [held[key] for key in others_ids],
         from_id=from_id,
         to_id=to.entity_id,
         to_name=to.name,

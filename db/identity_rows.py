@@ -31,6 +31,12 @@ async def related_ids(transaction: TeamTransaction, entity_id: UUID) -> list[UUI
     return [row["relationship_id"] for row in rows]
 
 
+async def meeting_ids(transaction: TeamTransaction, entity_id: UUID, relationship_ids: Sequence[UUID]) -> list[UUID]:
+    """Canonical relationships of the entity that may meet one of the others when it comes to name the entity, by id."""
+    cursor = await transaction.execute(_SQL["meeting_ids"], entity_id=entity_id, relationship_ids=list(relationship_ids))
+    return [row["relationship_id"] for row in await cursor.fetchall()]
+
+
 async def read_held(transaction: TeamTransaction, relationship_ids: Collection[UUID]) -> dict[UUID, Held]:
     """The relationships as they stand, locked."""
     if not relationship_ids:
@@ -142,8 +148,7 @@ async def settle_counts(transaction: TeamTransaction, relationship_ids: Sequence
         return
     ids = sorted(set(relationship_ids))
     await transaction.execute(_ROWS["recount"], relationship_ids=ids)
-    await transaction.execute(_ROWS["release_supported"], relationship_ids=ids)
-    await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=ids, now=now)
+    await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=ids, now=now)
     await review_conflicts(transaction, ids, profile_id=actor_profile_id, now=now)
 
 

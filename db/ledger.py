@@ -9,17 +9,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import served_generations, write_changes
 from commonlore.db.conflict_decisions import recite, require_case
 from commonlore.db.conflicts import Write
 from commonlore.db.evidence_rows import store_evidence
-from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.db.session import Pool, actor_transaction
 from commonlore.db.settlement import settle
 from commonlore.db.sources import exclude_older_revisions
 from commonlore.db.sql import statements
+from commonlore.db.submissions import Session, lock_ledger
 from commonlore.db.withdrawal import end_evidence, read_standing
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.entity import NamedEntity
@@ -35,9 +34,7 @@ from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.resolve import KnownEntity, NameState
-from commonlore.domain.remember.result import RememberResult
-from commonlore.domain.remember.service import Replay, StoredEvidence, Submission
-from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.remember.service import StoredEvidence, Submission
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing
@@ -67,50 +64,18 @@ class PostgresLedger:
             yield LedgerSession(actor, transaction)
 
 
-class LedgerSession:
+class LedgerSession(Session):
     """`LedgerReader` and `LedgerWriter` inside one transaction."""
-
-    def __init__(self, actor: Actor, transaction: TeamTransaction) -> None:
-        self.actor = actor
-        self._transaction = transaction
-        self._space_id: UUID | None = None
-
-    async def enter(self, space: Space) -> None:
-        self._space_id = space.space_id
-        await self._transaction.enter(space.space_id)
-
-    async def find_submission(self, idempotency_key: str) -> Replay | None:
-        cursor = await self._transaction.execute(_SQL["find_submission"], credential_id=self.actor.credential_id, idempotency_key=idempotency_key)
-        row = await cursor.fetchone()
-        return Replay(bytes(row["request_sha256"]), row["result"]) if row else None
 
     async def read_contract_key(self) -> str | None:
         row = await (await self._transaction.execute(_INSTALLATION["read_contract"])).fetchone()
         return row["contract_key"] if row else None
 
-    async def claim(self, submission: Submission) -> Replay | None:
-        cursor = await self._transaction.execute(
-            _SQL["claim_submission"],
-            submission_id=submission.submission_id,
-            profile_id=self.actor.profile_id,
-            credential_id=self.actor.credential_id,
-            idempotency_key=submission.idempotency_key,
-            request_sha256=submission.prepared.request_sha256,
-            now=submission.now,
-        )
-        if await cursor.fetchone() is not None:
-            if not submission.space.has_content:
-                await self._transaction.execute(_SQL["mark_content"], space_id=submission.space.space_id, now=submission.now)
-            return None
-        assert submission.idempotency_key is not None
-        # A key that was used in another space, or before a fence, shows no row here: another request all the same.
-        return await self.find_submission(submission.idempotency_key) or Replay(b"", None)
-
     async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]:
         return await store_evidence(self._transaction, submission, vectors, new_id=new_id)
 
-    async def lock_ledger(self) -> None:
-        await self._transaction.execute(_SQL["lock_ledger"])
+    async def lock_ledger(self, now: datetime) -> datetime:
+        return await lock_ledger(self._transaction, now)
 
     async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[UUID, Standing]:
         return await read_standing(self._transaction, evidence_ids)
@@ -210,12 +175,8 @@ class LedgerSession:
         await recite(Write(self._transaction, self.actor.profile_id, now), conflict_id, evidence_ids)
 
     async def enqueue_embedding(self) -> None:
-        assert self._space_id is not None
-        await enqueue_embedding(self._transaction, self._space_id)
-
-    async def conclude(self, submission: Submission, result: RememberResult) -> None:
-        encoded = msgspec.json.encode(result).decode()
-        await self._transaction.execute(_SQL["conclude_submission"], submission_id=submission.submission_id, result=encoded)
+        assert self._space is not None
+        await enqueue_embedding(self._transaction, self._space.space_id)
 
 
 def _name_state(names: Sequence[dict[str, Any]], predicates: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]]) -> NameState:
@@ -243,6 +204,7 @@ def _name_state(names: Sequence[dict[str, Any]], predicates: Sequence[dict[str, 
 
 def _relationship(row: dict[str, Any]) -> Relationship:
     known_to: datetime | None = row["known_to"]
+    places = [((UUID(evidence_id), start, end), UUID(key), group, decision) for key, evidence_id, start, end, group, decision in row["supports"]]
     return Relationship(
         relationship_id=row["relationship_id"],
         statement=Statement(
@@ -258,8 +220,9 @@ def _relationship(row: dict[str, Any]) -> Relationship:
         version=row["version"],
         valid_to=row["valid_to"],
         document_text=row["document_text"],
-        supports={(UUID(evidence_id), start, end) for evidence_id, start, end, _ in row["supports"]},
-        source_groups={group for *_, group in row["supports"]},
+        supports={place for place, _, _, decision in places if decision != "revoke"},
+        source_groups={group for _, _, group, decision in places if decision != "revoke"},
+        revoked={place: key for place, key, _, decision in places if decision == "revoke"},
         known_to=known_to,
         relationship_kind=row["relationship_kind"],
         current_cardinality=row["current_cardinality"],

@@ -9,22 +9,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from commonlore.db import withdrawal
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.settlement import relationships_by_evidence, revoke_supports, settle
 from commonlore.db.sql import statements
+from commonlore.db.submissions import Session, lock_ledgers
 from commonlore.domain.ledger.settlement import Cause
-from commonlore.domain.remember.service import Replay
+from commonlore.domain.submission import Replay
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineDisposition, QuarantineRequest, require_seen
-from commonlore.domain.withdraw.retract import Retraction, RetractResult
-from commonlore.domain.withdraw.standing import Standing
+from commonlore.domain.withdraw.retract import Retraction
+from commonlore.domain.withdraw.standing import Standing, after_all
 
-_LEDGER = statements("ledger")
 _SQL = statements("withdrawal")
 _WORKER = statements("worker")
 
@@ -46,46 +44,22 @@ class PostgresRetraction:
             yield RetractionSession(actor, transaction)
 
 
-class RetractionSession:
+class RetractionSession(Session):
     """`RetractionWriter` inside one transaction."""
 
-    def __init__(self, actor: Actor, transaction: TeamTransaction) -> None:
-        self.actor = actor
-        self._transaction = transaction
-
-    async def find_submission(self, idempotency_key: str) -> Replay | None:
+    async def find_anywhere(self, idempotency_key: str) -> Replay | None:
         for space in self.actor.spaces:
-            await self._transaction.enter(space.space_id)
-            cursor = await self._transaction.execute(
-                _LEDGER["find_submission"], credential_id=self.actor.credential_id, idempotency_key=idempotency_key
-            )
-            if (row := await cursor.fetchone()) is not None:
-                return Replay(bytes(row["request_sha256"]), row["result"])
+            await self.enter(space)
+            if (replay := await self.find_submission(idempotency_key)) is not None:
+                return replay
         return None
 
     async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[Space, dict[UUID, Standing]]:
         by_id = {space.space_id: space for space in self.actor.spaces}
         return {by_id[key]: found for key, found in (await _read_standing(self._transaction, by_id, evidence_ids)).items()}
 
-    async def claim(self, space: Space, retraction: Retraction) -> Replay | None:
-        await self._transaction.enter(space.space_id)
-        cursor = await self._transaction.execute(
-            _SQL["claim_retraction"],
-            submission_id=retraction.submission_id,
-            profile_id=self.actor.profile_id,
-            credential_id=self.actor.credential_id,
-            idempotency_key=retraction.request.idempotency_key,
-            request_sha256=retraction.request.sha256,
-            now=retraction.now,
-        )
-        if await cursor.fetchone() is not None:
-            return None
-        assert retraction.request.idempotency_key is not None
-        # A key that was used before a fence shows no row: another request all the same.
-        return await self.find_submission(retraction.request.idempotency_key) or Replay(b"", None)
-
-    async def lock_ledgers(self, spaces: Collection[Space]) -> None:
-        await _lock_ledgers(self._transaction, [space.space_id for space in spaces])
+    async def lock_ledgers(self, spaces: Collection[Space], now: datetime) -> datetime:
+        return await lock_ledgers(self._transaction, [space.space_id for space in spaces], now)
 
     async def retract(self, space: Space, retraction: Retraction, evidence_ids: Collection[UUID]) -> dict[UUID, set[UUID]]:
         if not evidence_ids:
@@ -105,12 +79,6 @@ class RetractionSession:
         )
         return await _settled(self._transaction, evidence_ids, "evidence_retracted", self.actor.profile_id, retraction.now)
 
-    async def conclude(self, space: Space, retraction: Retraction, result: RetractResult) -> None:
-        await self._transaction.enter(space.space_id)
-        await self._transaction.execute(
-            _LEDGER["conclude_submission"], submission_id=retraction.submission_id, result=msgspec.json.encode(result).decode()
-        )
-
 
 async def _settled(
     transaction: TeamTransaction, evidence_ids: Collection[UUID], cause: Cause, actor_profile_id: UUID | None, now: datetime
@@ -129,12 +97,6 @@ async def _read_standing(
         if standing := await withdrawal.read_standing(transaction, evidence_ids):
             found[space_id] = standing
     return found
-
-
-async def _lock_ledgers(transaction: TeamTransaction, space_ids: Collection[UUID]) -> None:
-    for space_id in sorted(space_ids, key=lambda key: transaction.epochs[key]):
-        await transaction.enter(space_id)
-        await transaction.execute(_LEDGER["lock_ledger"])
 
 
 # -- quarantine
@@ -164,10 +126,12 @@ async def decide_quarantine(
         NotVisible: `not_found`.
     """
     found = await _read_standing(transaction, space_ids, request.evidence_ids)
-    await _lock_ledgers(transaction, found)
+    now = await lock_ledgers(transaction, list(found), now)
     found = await _read_standing(transaction, list(found), request.evidence_ids)
     standing = {key: item for items in found.values() for key, item in items.items()}
     require_seen(request.evidence_ids, standing)
+    if (later := after_all(standing.values(), now)) > now:
+        now = await lock_ledgers(transaction, list(found), later)
     changed: dict[UUID, set[UUID]] = {}
     for space_id, items in found.items():
         ids = [key for key, item in items.items() if item.is_quarantined != held]

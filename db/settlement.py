@@ -21,7 +21,6 @@ from commonlore.domain.remember.changes import RelationshipChange, TransitionRow
 
 _SQL = statements("settlement")
 _ROWS = statements("ledger_rows")
-_LEDGER = statements("ledger")
 
 
 async def settle(
@@ -35,10 +34,10 @@ async def settle(
 ) -> list[Settled]:
     """Bring relationships in step with their events: those named and those that the evidence supports; the changes, by id.
 
-    Takes the ledger lock of the open space and locks the rows by id; conflict cases follow. A second call with nothing in between changes nothing.
+    The caller holds the ledger lock of the open space, which gave it `now`. Locks the rows by id; conflict cases follow. A second call with
+    nothing in between changes nothing.
     Their documents keep text, postings and vectors, so that views of the past can search them (decisions.md 11).
     """
-    await transaction.execute(_LEDGER["lock_ledger"])
     touched = set(relationship_ids)
     if evidence_ids:
         cursor = await transaction.execute(_SQL["relationships_of"], evidence_ids=sorted(evidence_ids))
@@ -64,8 +63,7 @@ async def _write(transaction: TeamTransaction, changes: Sequence[Settled], ids: 
                 await transaction.execute(_ROWS["recount"], relationship_ids=[row.relationship_id for row in rows])
         if changes:
             await transaction.execute(_ROWS["transitions"], rows=_encoded([_transition(change) for change in changes]), now=now)
-        await transaction.execute(_ROWS["release_supported"], relationship_ids=ids)
-        await transaction.execute(_ROWS["exclude_unsupported"], relationship_ids=ids, now=now)
+        await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=ids, now=now)
 
 
 async def relationships_by_evidence(

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from psycopg.conninfo import make_conninfo
 
+from commonlore.db.departure import lock_shared_ledgers, settle_departure
 from commonlore.db.errors import stating
 from commonlore.db.session import Pool, TeamTransaction, make_pool
 from commonlore.db.sql import statements
@@ -176,18 +177,20 @@ async def lock_member(transaction: TeamTransaction, profile_id: UUID) -> Member:
     return Member(**_found(await _one(transaction, "lock_active_member", profile_id=profile_id), "member"))
 
 
-async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: datetime) -> Member:
-    """Retire a member and revoke its keys. What it wrote stays.
+async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: datetime, actor_profile_id: UUID | None = None) -> Member:
+    """Retire a member, revoke its keys and take it out of the conflicts that it is part of. What it wrote stays.
 
     Raises:
         NotVisible: no active member of this team.
         Conflict: `last_admin`.
     """
+    now = await lock_shared_ledgers(transaction, now)
     await lock_member(transaction, profile_id)
     admins = await _all(transaction, "lock_admin_keys", now=now)
     _require_admin_left(admins, [row["credential_id"] for row in admins if row["profile_id"] == profile_id])
     row = _found(await _one(transaction, "retire_member", profile_id=profile_id, now=now), "member")
     await _do(transaction, "revoke_keys_of_member", profile_id=profile_id, now=now)
+    await settle_departure(transaction, profile_id, actor_profile_id=actor_profile_id, now=now)
     return Member(**row)
 
 

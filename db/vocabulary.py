@@ -8,12 +8,12 @@ from uuid import UUID
 
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
+from commonlore.db.submissions import lock_ledger
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, next_definition
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.predicate import Predicate
 
 _SQL = statements("vocabulary")
-_LEDGER = statements("ledger")
 _MOST = 10_000
 _MOST_SHOWN = 100
 
@@ -35,7 +35,7 @@ async def define_predicate(
     Raises:
         Incorrect, Conflict: as `next_definition`.
     """
-    await transaction.execute(_LEDGER["lock_ledger"])
+    now = await lock_ledger(transaction, now)
     registered, _ = await list_predicates(transaction, after_key="", limit=_MOST)
     made = next_definition(request, {item.key: item for item in registered})
     await transaction.execute(

@@ -36,7 +36,9 @@ async def read_standing(transaction: TeamTransaction, evidence_ids: Collection[U
     """By id; ids that are nothing in the open space are missing."""
     cursor = await transaction.execute(_SQL["read_standing"], evidence_ids=sorted(evidence_ids))
     return {
-        row["evidence_id"]: Standing(row["evidence_id"], row["owner_profile_id"], frozenset(row["reasons"]), row["replacement_evidence_id"])
+        row["evidence_id"]: Standing(
+            row["evidence_id"], row["owner_profile_id"], frozenset(row["reasons"]), row["known_from"], row["replacement_evidence_id"]
+        )
         for row in await cursor.fetchall()
     }
 

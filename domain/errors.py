@@ -73,6 +73,11 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         "stale_input": _code("Conflict", "correct_and_resubmit", "Read the current version or revision, then send the request with it."),
         "name_taken": _code("Conflict", "correct_and_resubmit", "Choose another name."),
         "last_admin": _code("Conflict", "correct_and_resubmit", "Make another key with the scope admin first, then repeat the request."),
+        "merge_too_large": _code(
+            "Conflict",
+            "correct_and_resubmit",
+            "Merge the entity with fewer relationships into the other one, or split parts off first and merge each part.",
+        ),
         "commit_conflict": _code("Conflict", "retry_same_request", "Send the same request again; another write was faster.", retryable=True),
         "database_unavailable": _code(
             "Unavailable", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True

@@ -1,4 +1,4 @@
-"""What writes of the ledger keep so that a repeated call gets its first answer."""
+"""What writes of the ledger keep so that a repeated call gets its first answer, and so that whoever decides later decided later."""
 
 from alembic import op
 
@@ -7,9 +7,27 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    op.execute(_TABLES)
+    op.execute(_SUBMISSIONS)
+    op.execute(_INSTANTS)
 
 
-_TABLES = """
-select
+_SUBMISSIONS = """
+-- Whoever holds the database may repeat a call as well; it has no credential.
+alter table commonlore.submission alter column profile_id drop not null, alter column credential_id drop not null;
+create unique index submission_of_the_holder_once on commonlore.submission (team_id, idempotency_key)
+    where credential_id is null and idempotency_key is not null;
+"""
+
+_INSTANTS = """
+-- The last instant that the ledger lock of a space gave to a write, and to which one. The next one is later, whatever its clock says.
+create table commonlore.ledger_instant (
+    team_id uuid not null,
+    space_epoch bigint not null,
+    known_from timestamptz not null,
+    -- Of PostgreSQL: a write that takes the lock again is the same one.
+    transaction_id text not null,
+    primary key (team_id, space_epoch),
+    foreign key (team_id, space_epoch) references commonlore.space_epoch (team_id, space_epoch)
+) with (fillfactor = 50);
+select commonlore.isolate('commonlore.ledger_instant', 'space', 'change', 'none');
 """

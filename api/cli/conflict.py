@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from commonlore.api.cli.calling import post, service_options, show_refusal
-from commonlore.api.cli.output import Output, json_option
+from commonlore.api.cli.output import Output, idempotency_option, json_option
 
 _service = service_options("with the scope admin")
 _id = click.argument("conflict_id", metavar="CONFLICT_ID", type=click.UUID)
@@ -89,6 +89,7 @@ def show(output: Output, conflict_id: UUID, url: str, key: str | None) -> int:
 @click.option("--position", "position_id", type=click.UUID, required=True, help="The position that is preferred.")
 @_version
 @_reason
+@idempotency_option
 @click.option("--effective-at", metavar="WHEN", help="RFC 3339; from when on it counts. Without it, from when the position holds.")
 @_service
 @json_option
@@ -99,6 +100,7 @@ def resolve(
     position_id: UUID,
     expected_version: int,
     reason: str,
+    idempotency_key: str | None,
     effective_at: str | None,
     url: str,
     key: str | None,
@@ -111,6 +113,7 @@ def resolve(
         "preferred_position_id": str(position_id),
         "reason": reason,
         "effective_at": effective_at,
+        "idempotency_key": idempotency_key,
     }
     return _answer(output, post(url, key, "resolve_conflict", body), _decided)
 
@@ -119,12 +122,19 @@ def resolve(
 @_id
 @_version
 @_reason
+@idempotency_option
 @_service
 @json_option
 @click.pass_obj
-def dismiss(output: Output, conflict_id: UUID, expected_version: int, reason: str, url: str, key: str | None) -> int:
+def dismiss(output: Output, conflict_id: UUID, expected_version: int, reason: str, idempotency_key: str | None, url: str, key: str | None) -> int:
     """Let every position stand."""
-    body = {"conflict_id": str(conflict_id), "expected_version": expected_version, "action": "dismiss", "reason": reason}
+    body = {
+        "conflict_id": str(conflict_id),
+        "expected_version": expected_version,
+        "action": "dismiss",
+        "reason": reason,
+        "idempotency_key": idempotency_key,
+    }
     return _answer(output, post(url, key, "resolve_conflict", body), _decided)
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from commonlore.api.cli.calling import post, service_options, show_refusal
-from commonlore.api.cli.output import Output, json_option
+from commonlore.api.cli.output import Output, idempotency_option, json_option
 from commonlore.domain.errors import invalid
 
 
@@ -22,6 +22,7 @@ from commonlore.domain.errors import invalid
 @click.option("--token", help="Its token; needed to confirm.")
 @click.option("--subject", "subject_id", type=click.UUID, help="The candidate that the subject means.")
 @click.option("--object", "object_id", type=click.UUID, help="The candidate that the object means.")
+@idempotency_option
 @service_options("of the author")
 @json_option
 @click.pass_obj
@@ -45,7 +46,7 @@ def correct(output: Output, /, relationship_id: UUID, url: str, key: str | None,
 
 
 def _request(relationship_id: UUID, given: dict[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = {"relationship_id": str(relationship_id)}
+    body: dict[str, Any] = {"relationship_id": str(relationship_id), "idempotency_key": given["idempotency_key"]}
     if given["submission_id"] is not None:
         chosen = {"subject_entity_id": given["subject_id"], "object_entity_id": given["object_id"]}
         selection = {name: str(value) for name, value in chosen.items() if value is not None}

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 
 from commonlore.api import curation
-from commonlore.api.cli.output import Output, json_option
+from commonlore.api.cli.output import Output, idempotency_option, json_option
 from commonlore.api.cli.tenancy import in_team, team_option
 from commonlore.db import tenancy
 from commonlore.db.identity import Act
@@ -75,12 +75,14 @@ def list_candidates(output: Output, limit: int, cursor: str | None, team_text: s
 @click.argument("to_id", type=click.UUID)
 @_reason_option
 @_apply_option
+@idempotency_option
 @team_option
 @json_option
 @click.pass_obj
-def merge(output: Output, from_id: UUID, to_id: UUID, reason: str, apply_: bool, team_text: str | None) -> None:
+def merge(output: Output, from_id: UUID, to_id: UUID, reason: str, apply_: bool, idempotency_key: str | None, team_text: str | None) -> None:
     """Let everything of FROM_ID be said of TO_ID."""
-    request = MergeEntitiesRequest(from_entity_id=from_id, to_entity_id=to_id, reason=reason, apply=apply_)
+    request = MergeEntitiesRequest(from_entity_id=from_id, to_entity_id=to_id, reason=reason, apply=apply_, idempotency_key=idempotency_key)
+    request.validate()
     _show(output, _acting(team_text, reason, lambda act: curation.merge(act, request)))
 
 
@@ -91,15 +93,30 @@ def merge(output: Output, from_id: UUID, to_id: UUID, reason: str, apply_: bool,
 @click.option("--kind", type=click.Choice(ENTITY_KINDS), help="Its kind; that of the old one, if left out.")
 @_reason_option
 @_apply_option
+@idempotency_option
 @team_option
 @json_option
 @click.pass_obj
 def split(
-    output: Output, entity_id: UUID, relationship_ids: tuple[UUID, ...], name: str, kind: Any, reason: str, apply_: bool, team_text: str | None
+    output: Output,
+    entity_id: UUID,
+    relationship_ids: tuple[UUID, ...],
+    name: str,
+    kind: Any,
+    reason: str,
+    apply_: bool,
+    idempotency_key: str | None,
+    team_text: str | None,
 ) -> None:
     """Let the relationships be said of a new entity."""
     request = SplitEntityRequest(
-        entity_id=entity_id, relationship_ids=list(relationship_ids), name=name, entity_kind=kind, reason=reason, apply=apply_
+        entity_id=entity_id,
+        relationship_ids=list(relationship_ids),
+        name=name,
+        entity_kind=kind,
+        reason=reason,
+        apply=apply_,
+        idempotency_key=idempotency_key,
     )
     request.validate()
     _show(output, _acting(team_text, reason, lambda act: curation.split(act, request)))
@@ -108,12 +125,14 @@ def split(
 @entity.command("reverse")
 @click.argument("correction_id", type=click.UUID)
 @_reason_option
+@idempotency_option
 @team_option
 @json_option
 @click.pass_obj
-def reverse(output: Output, correction_id: UUID, reason: str, team_text: str | None) -> None:
+def reverse(output: Output, correction_id: UUID, reason: str, idempotency_key: str | None, team_text: str | None) -> None:
     """Take a merge or a split back."""
-    request = ReverseCorrectionRequest(correction_id=correction_id, reason=reason)
+    request = ReverseCorrectionRequest(correction_id=correction_id, reason=reason, idempotency_key=idempotency_key)
+    request.validate()
     done = _acting(team_text, reason, lambda act: curation.reverse(act, request))
     restored = len(done["restored_relationship_ids"])
     output.document(done) if output.as_json else click.echo(f"Taken back: {restored} relationships stand as before.")
@@ -123,12 +142,13 @@ def reverse(output: Output, correction_id: UUID, reason: str, team_text: str | N
 @click.argument("entity_id", type=click.UUID)
 @click.argument("name")
 @_reason_option
+@idempotency_option
 @team_option
 @json_option
 @click.pass_obj
-def rename(output: Output, entity_id: UUID, name: str, reason: str, team_text: str | None) -> None:
+def rename(output: Output, entity_id: UUID, name: str, reason: str, idempotency_key: str | None, team_text: str | None) -> None:
     """Give an entity another name; the old one stays as a former name."""
-    request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason)
+    request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason, idempotency_key=idempotency_key)
     request.validate()
     done = _acting(team_text, reason, lambda act: curation.rename(act, request))
     output.document(done) if output.as_json else click.echo(f"{done['former_name']} is called {name} now.")
@@ -138,12 +158,13 @@ def rename(output: Output, entity_id: UUID, name: str, reason: str, team_text: s
 @click.argument("entity_id", type=click.UUID)
 @click.argument("name")
 @_reason_option
+@idempotency_option
 @team_option
 @json_option
 @click.pass_obj
-def add_alias(output: Output, entity_id: UUID, name: str, reason: str, team_text: str | None) -> None:
+def add_alias(output: Output, entity_id: UUID, name: str, reason: str, idempotency_key: str | None, team_text: str | None) -> None:
     """Add a name under which an entity is found."""
-    request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason)
+    request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason, idempotency_key=idempotency_key)
     request.validate()
     done = _acting(team_text, reason, lambda act: curation.add_alias(act, request))
     output.document(done) if output.as_json else click.echo(f"{name} was added.")

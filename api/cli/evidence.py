@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from commonlore.api.cli.calling import post, service_options, show_refusal
-from commonlore.api.cli.output import Output, json_option
+from commonlore.api.cli.output import Output, idempotency_option, json_option
 from commonlore.api.cli.tenancy import in_team, team_option
 from commonlore.db.retraction import decide_quarantine, list_quarantined, open_spaces
 from commonlore.db.session import TeamTransaction
@@ -27,12 +27,14 @@ _LISTED = 100
 @click.command("retract")
 @_ids
 @_reason_option
+@idempotency_option
 @service_options("of the member who stored the texts")
 @json_option
 @click.pass_obj
-def retract(output: Output, evidence_ids: tuple[UUID, ...], reason: str, url: str, key: str | None) -> int:
+def retract(output: Output, evidence_ids: tuple[UUID, ...], reason: str, idempotency_key: str | None, url: str, key: str | None) -> int:
     """Take back texts that the key's member stored: all or none."""
-    status, answer = post(url, key, "retract_evidence", {"evidence_ids": [str(item) for item in evidence_ids], "reason": reason})
+    body = {"evidence_ids": [str(item) for item in evidence_ids], "reason": reason, "idempotency_key": idempotency_key}
+    status, answer = post(url, key, "retract_evidence", body)
     if output.as_json:
         output.document(answer)
     elif status == 200:

@@ -94,6 +94,12 @@ def _note(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.obj.as_json = True
 
 
+def idempotency_option(function: _Function) -> _Function:
+    """`--idempotency-key` of a command that writes."""
+    help_text = "A name for this one act: the same command given again changes nothing and answers the same."
+    return click.option("--idempotency-key", metavar="KEY", help=help_text)(function)
+
+
 def json_option(function: _Function) -> _Function:
     """`--json` for a command: one JSON document instead of tables, for failures too. Read before every other option."""
     option = click.option("--json", is_flag=True, is_eager=True, expose_value=False, callback=_note, help="Write one JSON document.")

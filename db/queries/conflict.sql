@@ -249,15 +249,6 @@ with losing as (
 )
 select l.relationship_id, l.version from losing l order by l.relationship_id;
 
--- name: claim
--- One row when the key is free; waits for another transaction that has it, then returns none.
-insert into commonlore.submission
-    (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, idempotency_key, request_sha256, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(submission_id)s::uuid, %(submission_kind)s::text, %(profile_id)s::uuid,
-        %(credential_id)s::uuid, %(idempotency_key)s::text, %(request_sha256)s::bytea, %(now)s::timestamptz)
-on conflict (team_id, credential_id, idempotency_key) do nothing
-returning submission_id;
-
 -- name: quoted_evidence
 -- The places in texts of this space, by their order in the request; a text that is withdrawn is not among them.
 select w.place::int as place, e.evidence_id, e.owner_profile_id, e.authority, length(e.content) as length,

@@ -1,14 +1,5 @@
 -- Corrections of relationships by their author.
 
--- name: claim_correction
--- One row when the key is free; waits for another transaction that has it, then returns none.
-insert into commonlore.submission
-    (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, idempotency_key, request_sha256, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(submission_id)s::uuid, 'correct', %(profile_id)s::uuid, %(credential_id)s::uuid,
-        %(idempotency_key)s::text, %(request_sha256)s::bytea, %(now)s::timestamptz)
-on conflict (team_id, credential_id, idempotency_key) do nothing
-returning submission_id;
-
 -- name: has_relationship
 select r.relationship_id from commonlore.relationship r
 where r.relationship_id = %(relationship_id)s::uuid
@@ -75,7 +66,12 @@ where r.relationship_id = %(relationship_id)s::uuid
 select r.relationship_id, r.subject_entity_id, r.predicate_key, r.predicate_version, r.object_entity_id, r.object_value_id, r.polarity,
        r.scope_key, r.valid_from, r.valid_to, r.status, r.version, r.relationship_kind, r.current_cardinality, r.known_to,
        d.document_text,
-       (select coalesce(jsonb_agg(jsonb_build_array(s.evidence_id, s.span_start, s.span_end, s.source_group_key)), '[]')
+       (select coalesce(jsonb_agg(jsonb_build_array(s.support_id, s.evidence_id, s.span_start, s.span_end, s.source_group_key, (
+                   select d.decision from commonlore.support_decision_event d
+                   where d.support_id = s.support_id
+                     and d.team_id = %(team_id)s::uuid -- tenant
+                     and d.space_epoch = %(space_epoch)s::bigint -- tenant
+                   order by d.known_from desc, d.event_id desc limit 1))), '[]')
         from commonlore.relationship_support s
         where s.relationship_id = r.relationship_id
           and s.team_id = %(team_id)s::uuid -- tenant

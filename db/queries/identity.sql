@@ -39,6 +39,21 @@ where r.object_entity_id = %(entity_id)s::uuid and r.identity_alias_of is null
   and r.space_epoch = %(space_epoch)s::bigint -- tenant
 order by relationship_id;
 
+-- name: meeting_ids
+-- Canonical relationships of an entity that may meet one of the others: of the same author and predicate; by id.
+select r.relationship_id from commonlore.relationship r
+where (r.subject_entity_id = %(entity_id)s::uuid or r.object_entity_id = %(entity_id)s::uuid) and r.identity_alias_of is null
+  and r.relationship_id <> all(%(relationship_ids)s::uuid[])
+  and (r.owner_profile_id, r.predicate_key) in (
+      select m.owner_profile_id, m.predicate_key from commonlore.relationship m
+      where m.relationship_id = any(%(relationship_ids)s::uuid[])
+        and m.team_id = %(team_id)s::uuid -- tenant
+        and m.space_epoch = %(space_epoch)s::bigint -- tenant
+  )
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+order by r.relationship_id;
+
 -- name: read_held
 -- Relationships as they stand, with every support: its place, whether its latest decision grants and whether its evidence counts; by id.
 select r.relationship_id, r.owner_profile_id, r.subject_entity_id, r.predicate_key, r.predicate_version, r.object_entity_id, r.object_value_id,

@@ -1,36 +1,5 @@
 -- The write side. Rows go in as arrays or as one JSON recordset, so that a call costs a handful of round trips.
 
--- name: find_submission
--- The submission with this key of this credential, or none.
-select s.request_sha256, s.result from commonlore.submission s
-where s.credential_id = %(credential_id)s::uuid and s.idempotency_key = %(idempotency_key)s::text
-  and s.team_id = %(team_id)s::uuid -- tenant
-  and s.space_epoch = %(space_epoch)s::bigint -- tenant
-;
-
--- name: claim_submission
--- One row when the key is free; waits for another transaction that has it, then returns none.
-insert into commonlore.submission
-    (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, idempotency_key, request_sha256, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(submission_id)s::uuid, 'remember', %(profile_id)s::uuid, %(credential_id)s::uuid,
-        %(idempotency_key)s::text, %(request_sha256)s::bytea, %(now)s::timestamptz)
-on conflict (team_id, credential_id, idempotency_key) do nothing
-returning submission_id;
-
--- name: conclude_submission
-update commonlore.submission s set result = %(result)s::text
-where s.submission_id = %(submission_id)s::uuid
-  and s.team_id = %(team_id)s::uuid -- tenant
-  and s.space_epoch = %(space_epoch)s::bigint -- tenant
-;
-
--- name: mark_content
--- Notes the first write into a space; later ones change nothing and lock nothing.
-update commonlore.space s set content_from = %(now)s::timestamptz
-where s.space_id = %(space_id)s::uuid and s.content_from is null
-  and s.team_id = %(team_id)s::uuid -- tenant
-;
-
 -- name: insert_evidence
 -- One row when the text is new for its author, speaker and source; none when it is stored already.
 insert into commonlore.evidence
@@ -169,7 +138,12 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[])
 select r.relationship_id, r.subject_entity_id, r.predicate_key, r.predicate_version, r.object_entity_id, r.object_value_id, r.polarity,
        r.scope_key, r.valid_from, r.valid_to, r.status, r.version, r.relationship_kind, r.current_cardinality, r.known_to,
        d.document_text,
-       (select coalesce(jsonb_agg(jsonb_build_array(s.evidence_id, s.span_start, s.span_end, s.source_group_key)), '[]')
+       (select coalesce(jsonb_agg(jsonb_build_array(s.support_id, s.evidence_id, s.span_start, s.span_end, s.source_group_key, (
+                   select d.decision from commonlore.support_decision_event d
+                   where d.support_id = s.support_id
+                     and d.team_id = %(team_id)s::uuid -- tenant
+                     and d.space_epoch = %(space_epoch)s::bigint -- tenant
+                   order by d.known_from desc, d.event_id desc limit 1))), '[]')
         from commonlore.relationship_support s
         where s.relationship_id = r.relationship_id
           and s.team_id = %(team_id)s::uuid -- tenant

@@ -176,46 +176,42 @@ where t.relationship_id = c.relationship_id
   and t.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
--- name: release_supported
--- Evidence of the relationships that has an active path again is eligible again.
-delete from commonlore.evidence_exclusion x
-where x.reason = 'unsupported'
-  and x.evidence_id in (
-      select s.evidence_id from commonlore.relationship_support s
-      where s.relationship_id = any(%(relationship_ids)s::uuid[])
-        and s.team_id = %(team_id)s::uuid -- tenant
-        and s.space_epoch = %(space_epoch)s::bigint -- tenant
-  )
-  and exists (
-      select from commonlore.relationship_support s
-      join commonlore.relationship r using (team_id, space_epoch, relationship_id)
-      where s.evidence_id = x.evidence_id and r.status = 'active' and r.support_count > 0
-        and s.team_id = %(team_id)s::uuid -- tenant
-        and s.space_epoch = %(space_epoch)s::bigint -- tenant
-  )
-  and x.team_id = %(team_id)s::uuid -- tenant
-  and x.space_epoch = %(space_epoch)s::bigint -- tenant
-;
-
--- name: exclude_unsupported
--- Evidence of the relationships that has granted paths and none active is not eligible (decisions.md 5). Each text is asked for one active
--- path by the index of supports: `limit 1` keeps the planner from joining all supports with all, which it does on a young table.
+-- name: settle_eligibility
+-- Evidence of the relationships that has granted paths and none active is not eligible (decisions.md 5); what has an active path again, or
+-- no granted one left, is. A path is granted by its latest decision, and active with its relationship while the author is: as a recall
+-- hydrates it. Each text is asked by itself, by the index of supports, and not all supports joined with all, as on a young table.
+with touched as materialized (
+    select e.evidence_id,
+           (select bool_or(r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null and o.retired_at is null)
+            from commonlore.relationship_support p
+            join commonlore.relationship r using (team_id, space_epoch, relationship_id)
+            join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id
+            where p.evidence_id = e.evidence_id
+              and (select d.decision from commonlore.support_decision_event d
+                   where d.support_id = p.support_id
+                     and d.team_id = %(team_id)s::uuid -- tenant
+                     and d.space_epoch = %(space_epoch)s::bigint -- tenant
+                   order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
+              and p.team_id = %(team_id)s::uuid -- tenant
+              and p.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_active
+    from (
+        select distinct s.evidence_id from commonlore.relationship_support s
+        where s.relationship_id = any(%(relationship_ids)s::uuid[])
+          and s.team_id = %(team_id)s::uuid -- tenant
+          and s.space_epoch = %(space_epoch)s::bigint -- tenant
+    ) e
+), released as (
+    delete from commonlore.evidence_exclusion x
+    where x.reason = 'unsupported'
+      and x.evidence_id = any(array(select t.evidence_id from touched t where t.has_active is distinct from false))
+      and x.team_id = %(team_id)s::uuid -- tenant
+      and x.space_epoch = %(space_epoch)s::bigint -- tenant
+)
 insert into commonlore.evidence_exclusion (team_id, space_epoch, evidence_id, reason, known_from)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, e.evidence_id, 'unsupported', %(now)s::timestamptz
-from (
-    select distinct s.evidence_id from commonlore.relationship_support s
-    where s.relationship_id = any(%(relationship_ids)s::uuid[])
-      and s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-) e
-where (
-    select true from commonlore.relationship_support p
-    join commonlore.relationship r using (team_id, space_epoch, relationship_id)
-    where p.evidence_id = e.evidence_id and r.status = 'active' and r.support_count > 0
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
-    limit 1
-) is null
+select %(team_id)s::uuid, %(space_epoch)s::bigint, t.evidence_id, 'unsupported', %(now)s::timestamptz
+from touched t
+where t.has_active = false
 on conflict do nothing;
 
 -- name: documents
@@ -261,6 +257,3 @@ values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, %(stati
 insert into commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding)
 select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, v.*
 from unnest(%(relationship_ids)s::uuid[], %(embeddings)s::halfvec[]) as v;
-
--- name: enqueue
-select commonlore.enqueue(%(task_name)s::text, %(queue_name)s::text, %(priority)s::int, %(queueing_lock)s::text, %(args)s::jsonb) as job_id;

@@ -61,11 +61,12 @@ order by p.profile_id
 limit %(limit)s::integer;
 
 -- name: lock_active_member
--- One row while the member is active; a retirement waits for this transaction.
+-- One row while the member is active; a retirement waits for this transaction. Writes that only name the member do not: they may hold the
+-- ledger lock that a retirement takes first, or wait for it.
 select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from commonlore.profile p
 where p.profile_id = %(profile_id)s::uuid and p.retired_at is null
   and p.team_id = %(team_id)s::uuid -- tenant
-for update;
+for no key update;
 
 -- name: retire_member
 update commonlore.profile p set retired_at = %(now)s::timestamptz

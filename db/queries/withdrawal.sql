@@ -2,7 +2,7 @@
 
 -- name: read_standing
 -- Whose the evidence is and what takes it out of the present; by id. Unknown ids give no row.
-select e.evidence_id, e.owner_profile_id,
+select e.evidence_id, e.owner_profile_id, e.known_from,
        array(select x.reason from commonlore.evidence_exclusion x
              where x.evidence_id = e.evidence_id
                and x.team_id = %(team_id)s::uuid -- tenant
@@ -90,12 +90,3 @@ where x.reason = 'quarantined'
   and x.space_epoch = %(space_epoch)s::bigint -- tenant
 order by s.known_from desc, x.evidence_id
 limit %(limit)s::int;
-
--- name: claim_retraction
--- One row when the key is free; waits for another transaction that has it, then returns none.
-insert into commonlore.submission
-    (team_id, space_epoch, submission_id, submission_kind, profile_id, credential_id, idempotency_key, request_sha256, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(submission_id)s::uuid, 'retract', %(profile_id)s::uuid, %(credential_id)s::uuid,
-        %(idempotency_key)s::text, %(request_sha256)s::bytea, %(now)s::timestamptz)
-on conflict (team_id, credential_id, idempotency_key) do nothing
-returning submission_id;

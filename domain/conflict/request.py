@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
 from commonlore.domain.remember.request import CONTENT_LIMIT_BYTES
+from commonlore.domain.submission import IdempotencyKey, require_key
 
 Status = Literal["open", "overdue", "resolved", "dismissed"]
 Key = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -24,7 +25,7 @@ class ResolveConflictRequest(Struct, frozen=True, kw_only=True, forbid_unknown_f
     reason: Annotated[str, Meta(min_length=1, max_length=1000)]
     preferred_position_id: UUID | None = None
     effective_at: str | None = None
-    idempotency_key: Key | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         """
@@ -37,8 +38,7 @@ class ResolveConflictRequest(Struct, frozen=True, kw_only=True, forbid_unknown_f
         if self.action == "dismiss" and self.effective_at is not None:
             raise invalid("/effective_at", "expected only with the action resolve")
         read_instant("/effective_at", self.effective_at)
-        if self.idempotency_key is not None:
-            require_visible("/idempotency_key", self.idempotency_key)
+        require_key(self.idempotency_key)
 
 
 class QuoteProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,7 +62,7 @@ class ContestEvidenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_f
     positions: Annotated[list[QuoteProposal], Meta(min_length=2, max_length=10)]
     reason: Annotated[str, Meta(min_length=1, max_length=1000)]
     target_space: Literal["private", "team_shared"] = "team_shared"
-    idempotency_key: Key | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         """
@@ -71,8 +71,7 @@ class ContestEvidenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_f
         """
         for name in ("case_key", "question", "reason"):
             require_visible(f"/{name}", getattr(self, name))
-        if self.idempotency_key is not None:
-            require_visible("/idempotency_key", self.idempotency_key)
+        require_key(self.idempotency_key)
         seen = set()
         for index, item in enumerate(self.positions):
             if not item.start < item.end or item.end - item.start > 4000:

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from commonlore.domain.checks import require_visible
 from commonlore.domain.remember.request import EntityKind, Name
+from commonlore.domain.submission import IdempotencyKey, require_key
 
 TargetSpace = Literal["private", "team_shared"]
 Reason = Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -22,6 +23,10 @@ class MergeEntitiesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reason: Reason
     apply: bool = False
     target_space: TargetSpace = "team_shared"
+    idempotency_key: IdempotencyKey | None = None
+
+    def validate(self) -> None:
+        require_key(self.idempotency_key)
 
 
 class SplitEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,9 +39,11 @@ class SplitEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_field
     reason: Reason
     apply: bool = False
     target_space: TargetSpace = "team_shared"
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         require_visible("/name", self.name)
+        require_key(self.idempotency_key)
 
 
 class ReverseCorrectionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,6 +52,10 @@ class ReverseCorrectionRequest(Struct, frozen=True, kw_only=True, forbid_unknown
     correction_id: UUID
     reason: Reason
     target_space: TargetSpace = "team_shared"
+    idempotency_key: IdempotencyKey | None = None
+
+    def validate(self) -> None:
+        require_key(self.idempotency_key)
 
 
 class NameEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,9 +65,11 @@ class NameEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: Name
     reason: Reason
     target_space: TargetSpace = "team_shared"
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         require_visible("/name", self.name)
+        require_key(self.idempotency_key)
 
 
 class ListCandidatesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

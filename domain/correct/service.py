@@ -32,7 +32,7 @@ from commonlore.domain.correct.decide import SupportKey, decide_correction, name
 from commonlore.domain.correct.reasons import Rejected
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.correct.result import CandidateResult, CandidatesResult, CorrectionOutcome, CorrectResult
-from commonlore.domain.errors import Conflict, NotVisible
+from commonlore.domain.errors import NotVisible
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.relationship import Statement
@@ -42,22 +42,11 @@ from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import NameState
 from commonlore.domain.remember.result import CONTRACT_VERSION
-from commonlore.domain.remember.service import Replay
+from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer, request_sha256
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
 
 CONFIRMATION_PERIOD = timedelta(minutes=15)
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectionSubmission:
-    """Who submits which correction, under which id and at which instant."""
-
-    submission_id: UUID
-    space: Space
-    idempotency_key: str | None
-    request_sha256: bytes
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +86,10 @@ class CorrectionReader(Protocol):
         ...
 
 
-class CorrectionWriter(CorrectionReader, Protocol):
+class CorrectionWriter(CorrectionReader, Submissions, Protocol):
     """One write transaction."""
 
-    async def claim_correction(self, submission: CorrectionSubmission) -> Replay | None: ...
-
-    async def lock_ledger(self) -> None: ...
+    async def lock_ledger(self, now: datetime) -> datetime: ...
 
     async def read_relationships(self, wanted: Sequence[Statement]) -> list[Relationship]: ...
 
@@ -110,11 +97,11 @@ class CorrectionWriter(CorrectionReader, Protocol):
         """Supports of the relationship that do not count because they were revoked."""
         ...
 
-    async def write_correction(self, submission: CorrectionSubmission, changes: Changes, vectors: Mapping[str, Vectors]) -> bool: ...
+    async def write_correction(self, claim: Claim, changes: Changes, vectors: Mapping[str, Vectors]) -> bool: ...
 
     async def keep_correction(
         self,
-        submission: CorrectionSubmission,
+        claim: Claim,
         request: CorrectRequest,
         supports: bytes,
         *,
@@ -127,8 +114,6 @@ class CorrectionWriter(CorrectionReader, Protocol):
     async def conclude_correction(self, submission_id: UUID, *, now: datetime, successor_id: UUID | None, reason_code: str | None) -> None: ...
 
     async def enqueue_embedding(self) -> None: ...
-
-    async def store_result(self, submission: CorrectionSubmission, result: CorrectResult) -> None: ...
 
 
 class Corrections(Protocol):
@@ -176,28 +161,28 @@ class _Line:
         async with self.corrections.reading() as reader:
             await self._open(reader)
             if self.request.idempotency_key is not None and (replay := await reader.find_submission(self.request.idempotency_key)) is not None:
-                return self._replayed(replay, reader)
+                return self._with_token(first_answer(self._digest, replay), reader)
             texts = await self._foresee(reader)
             served = await reader.read_contract_key()
         vectors, warnings = await embed_inline(texts, self.embedder, served) if texts else ({}, [])
         async with self.corrections.writing() as writer:
             space = await self._open(writer)
-            submission = CorrectionSubmission(self.new_id(), space, self.request.idempotency_key, self._request_sha256(), self.clock())
-            if (replay := await writer.claim_correction(submission)) is not None:
-                return self._replayed(replay, writer)
-            await writer.lock_ledger()
-            try:
-                result = await self._write(writer, submission, vectors, warnings)
-            except Rejected as rejected:
-                if not (self.confirms and rejected.concludes):
-                    raise
-                assert self.request.submission_id is not None
-                await writer.conclude_correction(self.request.submission_id, now=submission.now, successor_id=None, reason_code=rejected.code)
-                result = self.rejected(rejected)
-            await writer.store_result(submission, result)
-            if result.processing_state == "awaiting_confirmation":
-                result = msgspec.structs.replace(result, confirmation_token=writer.token_of(submission.submission_id))
-        return result
+            claim = Claim(self.new_id(), "correct", self.request.idempotency_key, self._digest, self.clock())
+            answer = await answer_once(writer, claim, lambda: self._locked(writer, space, claim, vectors, warnings))
+            return self._with_token(answer, writer)
+
+    async def _locked(
+        self, writer: CorrectionWriter, space: Space, claim: Claim, vectors: Mapping[str, Vectors], warnings: list[str]
+    ) -> CorrectResult:
+        claim = claim.at(await writer.lock_ledger(claim.now))
+        try:
+            return await self._write(writer, space, claim, vectors, warnings)
+        except Rejected as rejected:
+            if not (self.confirms and rejected.concludes):
+                raise
+            assert self.request.submission_id is not None
+            await writer.conclude_correction(self.request.submission_id, now=claim.now, successor_id=None, reason_code=rejected.code)
+            return self.rejected(rejected)
 
     async def _foresee(self, reader: CorrectionReader) -> list[str]:
         """The document that will be embedded. What ends a waiting correction is left to the write, which notes it."""
@@ -249,15 +234,15 @@ class _Line:
         return waiting
 
     async def _write(
-        self, writer: CorrectionWriter, submission: CorrectionSubmission, vectors: Mapping[str, Vectors], warnings: list[str]
+        self, writer: CorrectionWriter, space: Space, claim: Claim, vectors: Mapping[str, Vectors], warnings: list[str]
     ) -> CorrectResult:
         source, found, submitted = await self._read(writer)
         supports = support_set_sha256(source.supports)
         if isinstance(found, Ambiguous):
             candidates = CandidatesResult(subject=_candidates(found.subject), object=_candidates(found.target))
-            await writer.keep_correction(submission, submitted, supports, candidates=candidates, successor_id=None)
-            expires = submission.now + CONFIRMATION_PERIOD
-            return self._result(submission, "awaiting_confirmation", candidates=candidates, expires_at=expires)
+            await writer.keep_correction(claim, submitted, supports, candidates=candidates, successor_id=None)
+            expires = claim.now + CONFIRMATION_PERIOD
+            return self._result(space, claim, "awaiting_confirmation", candidates=candidates, expires_at=expires)
         changes = Changes()
         statement = name_ends(found, changes, new_id=self.new_id)
         existing = await writer.read_relationships([statement])
@@ -271,22 +256,23 @@ class _Line:
             revoked=await writer.read_revoked(stated.relationship_id) if stated else {},
             changes=changes,
             new_id=self.new_id,
-            now=submission.now,
+            now=claim.now,
         )
-        is_waiting = await writer.write_correction(submission, changes, vectors)
+        is_waiting = await writer.write_correction(claim, changes, vectors)
         if is_waiting:
             await writer.enqueue_embedding()
         successor_id = outcome.successor.relationship_id
         if self.confirms:
             assert self.request.submission_id is not None
-            await writer.conclude_correction(self.request.submission_id, now=submission.now, successor_id=successor_id, reason_code=None)
+            await writer.conclude_correction(self.request.submission_id, now=claim.now, successor_id=successor_id, reason_code=None)
         else:
-            await writer.keep_correction(submission, submitted, supports, candidates=None, successor_id=successor_id)
-        return self._result(submission, "completed", outcome, pending=is_waiting, warnings=warnings)
+            await writer.keep_correction(claim, submitted, supports, candidates=None, successor_id=successor_id)
+        return self._result(space, claim, "completed", outcome, pending=is_waiting, warnings=warnings)
 
     def _result(
         self,
-        submission: CorrectionSubmission,
+        space: Space,
+        claim: Claim,
         state: str,
         outcome: CorrectionOutcome | None = None,
         *,
@@ -301,9 +287,9 @@ class _Line:
             correlation_id=self.correlation_id,
             processing_state=state,
             search_state="not_required" if outcome is None else "pending" if pending else "current",
-            submission_id=self.request.submission_id if self.confirms else submission.submission_id,
+            submission_id=self.request.submission_id if self.confirms else claim.submission_id,
             correction_result=outcome,
-            space_kind=submission.space.public_kind,
+            space_kind=space.public_kind,
             candidates=candidates,
             expires_at=expires_at,
             warnings=list(warnings),
@@ -323,20 +309,21 @@ class _Line:
             remediation=rejected.remediation,
         )
 
-    def _request_sha256(self) -> bytes:
-        content = msgspec.to_builtins(self.request)
-        content.pop("idempotency_key", None)
-        return hashlib.sha256(b"correct_relationship\0" + msgspec.json.encode(content, order="sorted")).digest()
+    @property
+    def _digest(self) -> bytes:
+        return request_sha256("correct", self.request)
 
-    def _replayed(self, replay: Replay, reader: CorrectionReader) -> str:
-        if replay.request_sha256 != self._request_sha256():
-            raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
-        if replay.result is None:
-            raise Conflict("commit_conflict", "the first request with this key has not ended", retry_after_s=1)
-        stored = msgspec.json.decode(replay.result)
-        if stored["processing_state"] == "awaiting_confirmation":
-            stored["confirmation_token"] = reader.token_of(UUID(stored["submission_id"]))
-        return msgspec.json.encode(stored).decode()
+    def _with_token(self, answer: CorrectResult | str, reader: CorrectionReader) -> CorrectResult | str:
+        """The answer with the token of a correction that waits, which is stored nowhere."""
+        if isinstance(answer, str):
+            stored = msgspec.json.decode(answer)
+            if stored["processing_state"] == "awaiting_confirmation":
+                stored["confirmation_token"] = reader.token_of(UUID(stored["submission_id"]))
+            return msgspec.json.encode(stored).decode()
+        if answer.processing_state == "awaiting_confirmation":
+            assert answer.submission_id is not None
+            answer = msgspec.structs.replace(answer, confirmation_token=reader.token_of(answer.submission_id))
+        return answer
 
 
 def check_source(source: Source, submitted: CorrectRequest, waiting: WaitingCorrection | None) -> None:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-import msgspec
-
 from commonlore.domain.checks import read_instant
 from commonlore.domain.errors import invalid
 from commonlore.domain.ledger.evidence import content_sha256
 from commonlore.domain.ledger.predicate import predicate_key
 from commonlore.domain.ledger.signals import Signal, scan
+from commonlore.domain.ledger.speaker import is_person
 from commonlore.domain.ledger.value import Value, canonical_value
 from commonlore.domain.remember.request import EvidenceProposal, RelationshipProposal, RememberRequest
+from commonlore.domain.submission import request_sha256
 from commonlore.domain.text.analyse import terms
 from commonlore.domain.text.normalise import name_key
 from commonlore.domain.text.parts import split_parts
 
 Raw = TypeVar("Raw")
 Read = TypeVar("Read")
+KIND = "remember"
 MAX_PART_TOKENS = 254
-# A speaker that only names a role says nothing worth searching for.
-_ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +82,15 @@ def prepare(request: RememberRequest, *, count_tokens: Callable[[str], int]) -> 
     request.validate()
     return Prepared(
         request=request,
-        request_sha256=_request_sha256(request),
+        request_sha256=request_sha256(KIND, request),
         evidence=tuple(_evidence(f"/evidence/{index}", item, count_tokens) for index, item in enumerate(request.evidence)),
         relationships=tuple(_relationship(f"/relationships/{index}", item) for index, item in enumerate(request.relationships)),
     )
 
 
-def _request_sha256(request: RememberRequest) -> bytes:
-    """The whole request but its key, in one canonical form: the same request gives the same hash."""
-    content = msgspec.to_builtins(request)
-    content.pop("idempotency_key", None)
-    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).digest()
-
-
 def search_prefix(speaker: str | None) -> str:
     """What a part's text begins with when it is searched: who said it, unless that is only a role."""
-    return f"{speaker}: " if speaker and speaker.strip().casefold() not in _ROLES else ""
+    return f"{speaker}: " if is_person(speaker) else ""
 
 
 def _evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Callable[[str], int]) -> PreparedEvidence:

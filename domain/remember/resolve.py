@@ -136,7 +136,7 @@ class _Resolver:
         if isinstance(found, Refusal):
             return found
         if found is not None:
-            return self._reuse(found, proposal, mention_ref)
+            return self._reuse(found, proposal, key, mention_ref)
         assert key is not None and proposal.name is not None
         return self._create(proposal.name, proposal.entity_kind, key, mention_ref)
 
@@ -157,10 +157,13 @@ class _Resolver:
             )
         return self.state.by_id[resolution.entity.entity_id] if resolution.entity is not None else None
 
-    def _reuse(self, known: KnownEntity, proposal: EntityProposal, mention_ref: str) -> End:
+    def _reuse(self, known: KnownEntity, proposal: EntityProposal, key: str | None, mention_ref: str) -> End:
+        """The entity with the names that ground it: its own, and the one that the proposal gives, unless that one is another entity's."""
         name = proposal.name or known.entity.canonical_name
         self._note(mention_ref, name, known.entity.entity_kind, "reuse", known.entity.entity_id)
-        return End(known.entity.entity_id, None, known.entity.canonical_name, tuple(dict.fromkeys((name, *known.names))))
+        carriers = self.state.by_key.get(key, []) if key is not None else []
+        foreign = bool(carriers) and known.entity not in carriers
+        return End(known.entity.entity_id, None, known.entity.canonical_name, known.names if foreign else tuple(dict.fromkeys((name, *known.names))))
 
     def _create(self, name: str, kind: str, key: str, mention_ref: str) -> End:
         created = NamedEntity(self.new_id(), kind, name)

@@ -19,7 +19,6 @@ from uuid import UUID
 from msgspec import structs
 
 from commonlore.domain.degradation import SearchState, combine
-from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.evidence import source_group_key
 from commonlore.domain.ledger.relationship import Statement
@@ -31,10 +30,11 @@ from commonlore.domain.remember.contest import CaseWriter, contexts_of, recited,
 from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.learn import learn_names
-from commonlore.domain.remember.prepare import Prepared, PreparedEvidence
+from commonlore.domain.remember.prepare import KIND, Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult, SplitResult
 from commonlore.domain.remember.targets import refuse_targets, targeted_ids
+from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.superseding import Withdrawals, Withdrawer, withdraw
@@ -48,26 +48,21 @@ _QUARANTINED = {
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Who submits what, under which id and at which instant."""
+    """Who submits what, and the claim that stands for it."""
 
-    submission_id: UUID
+    claim: Claim
     actor: Actor
     space: Space
     prepared: Prepared
     correlation_id: str
-    now: datetime
 
     @property
-    def idempotency_key(self) -> str | None:
-        return self.prepared.request.idempotency_key
+    def submission_id(self) -> UUID:
+        return self.claim.submission_id
 
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A submission that was stored before under the same key: the hash of its request and its result, as stored."""
-
-    request_sha256: bytes
-    result: str | None
+    @property
+    def now(self) -> datetime:
+        return self.claim.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +94,17 @@ class LedgerReader(Protocol):
         ...
 
 
-class LedgerWriter(Withdrawer, CaseWriter, Protocol):
-    """One write transaction. The methods are called in the order in which they stand here, those of `Withdrawer` and `CaseWriter` around them."""
+class LedgerWriter(Withdrawer, CaseWriter, Submissions, Protocol):
+    """One write transaction. The methods are called in the order in which they stand here, those of its bases around them."""
 
     actor: Actor
 
     async def enter(self, space: Space) -> None: ...
 
-    async def claim(self, submission: Submission) -> Replay | None:
-        """Insert the submission, or wait for the one that has its key and return it."""
-        ...
-
     async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]: ...
 
-    async def lock_ledger(self) -> None:
-        """Until the transaction ends, no other writer resolves names in this space."""
+    async def lock_ledger(self, now: datetime) -> datetime:
+        """Until the transaction ends, no other writer resolves names in this space; the instant of what is decided from here on."""
         ...
 
     async def read_names(self, prepared: Prepared) -> NameState: ...
@@ -131,8 +122,6 @@ class LedgerWriter(Withdrawer, CaseWriter, Protocol):
         ...
 
     async def enqueue_embedding(self) -> None: ...
-
-    async def conclude(self, submission: Submission, result: RememberResult) -> None: ...
 
 
 class Ledger(Protocol):
@@ -158,31 +147,34 @@ async def remember(
         space = await _open(reader, prepared)
         key = prepared.request.idempotency_key
         if key is not None and (replay := await reader.find_submission(key)) is not None:
-            return _replayed(prepared, replay)
+            return first_answer(prepared.request_sha256, replay)
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
         served = await reader.read_contract_key()
     vectors, warnings = await embed_inline(_foresee(prepared, names, new_id), embedder, served)
     async with ledger.writing() as writer:
         space = await _open(writer, prepared)
-        submission = Submission(new_id(), writer.actor, space, prepared, correlation_id, clock())
-        if (replay := await writer.claim(submission)) is not None:
-            return _replayed(prepared, replay)
-        stored = await writer.store_evidence(submission, vectors, new_id=new_id)
-        withdrawn = await withdraw(
-            prepared.request,
-            stored,
-            writer,
-            submission_id=submission.submission_id,
-            profile_id=writer.actor.profile_id,
-            now=submission.now,
-        )
-        stored = [replace(place, is_quarantined=place.is_quarantined or index in withdrawn.quarantined) for index, place in enumerate(stored)]
-        results, waiting = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False)
-        results = _settled(results, await withdrawn.settle(writer, submission.now))
-        result = _conclude(submission, stored, withdrawn, results, vectors, warnings, waiting)
-        if result.search_state == "pending":
-            await writer.enqueue_embedding()
-        await writer.conclude(submission, result)
+        claim = Claim(new_id(), KIND, key, prepared.request_sha256, clock())
+        submission = Submission(claim, writer.actor, space, prepared, correlation_id)
+        return await answer_once(writer, claim, lambda: _write(writer, submission, vectors, warnings, new_id))
+
+
+async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[str, Vectors], warnings: list[str], new_id: NewId) -> RememberResult:
+    prepared = submission.prepared
+    stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+    withdrawn = await withdraw(
+        prepared.request,
+        stored,
+        writer,
+        submission_id=submission.submission_id,
+        profile_id=writer.actor.profile_id,
+        now=submission.now,
+    )
+    stored = [replace(place, is_quarantined=place.is_quarantined or index in withdrawn.quarantined) for index, place in enumerate(stored)]
+    results, waiting = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False)
+    results = _settled(results, await withdrawn.settle(writer))
+    result = _conclude(submission, stored, withdrawn, results, vectors, warnings, waiting)
+    if result.search_state == "pending":
+        await writer.enqueue_embedding()
     return result
 
 
@@ -191,14 +183,6 @@ async def _open(ledger: LedgerReader | LedgerWriter, prepared: Prepared) -> Spac
     space = ledger.actor.target(prepared.request.target_space)
     await ledger.enter(space)
     return space
-
-
-def _replayed(prepared: Prepared, replay: Replay) -> str:
-    if replay.request_sha256 != prepared.request_sha256:
-        raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
-    if replay.result is None:
-        raise Conflict("commit_conflict", "the first request with this key has not ended", retry_after_s=1)
-    return replay.result
 
 
 def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
@@ -214,7 +198,7 @@ async def _relate(
     writer: LedgerWriter, submission: Submission, stored: Sequence[StoredEvidence], vectors: Mapping[str, Vectors], new_id: NewId
 ) -> tuple[list[RelationshipResult], bool]:
     prepared = submission.prepared
-    await writer.lock_ledger()
+    submission = replace(submission, claim=submission.claim.at(await writer.lock_ledger(submission.now)))
     contexts = contexts_of(prepared.relationships)
     cases = await writer.require_cases(contexts) if contexts else {}
     names = await writer.read_names(prepared)

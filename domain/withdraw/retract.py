@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -10,17 +9,16 @@ from datetime import datetime
 from typing import Annotated, Literal, Protocol
 from uuid import UUID
 
-import msgspec
 from msgspec import Meta, Struct
 
 from commonlore.domain.checks import require_visible
-from commonlore.domain.errors import Conflict, Forbidden, NotVisible, invalid
+from commonlore.domain.errors import Forbidden, NotVisible, invalid
 from commonlore.domain.ids import NewId
 from commonlore.domain.remember.result import CONTRACT_VERSION
-from commonlore.domain.remember.service import Replay
+from commonlore.domain.submission import Claim, IdempotencyKey, Replay, Submissions, answer_once, first_answer, request_sha256, require_key
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
-from commonlore.domain.withdraw.standing import Standing
+from commonlore.domain.withdraw.standing import Standing, after_all
 
 Disposition = Literal["retracted", "already_retracted", "already_superseded"]
 EvidenceIds = Annotated[list[UUID], Meta(min_length=1, max_length=50)]
@@ -32,7 +30,7 @@ class RetractRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     evidence_ids: EvidenceIds
     reason: Reason
-    idempotency_key: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         """
@@ -41,15 +39,7 @@ class RetractRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """
         require_distinct(self.evidence_ids)
         require_visible("/reason", self.reason)
-        if self.idempotency_key is not None:
-            require_visible("/idempotency_key", self.idempotency_key)
-
-    @property
-    def sha256(self) -> bytes:
-        """Equal for the same request, whatever its key."""
-        content = {"kind": "retract", **msgspec.to_builtins(self)}
-        content.pop("idempotency_key")
-        return hashlib.sha256(msgspec.json.encode(content, order="sorted")).digest()
+        require_key(self.idempotency_key)
 
 
 def require_distinct(evidence_ids: Sequence[UUID]) -> None:
@@ -87,39 +77,37 @@ class RetractResult(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """Who retracts, under which id and at which instant."""
+    """What is retracted, by which call and at which instant."""
 
     submission_id: UUID
     request: RetractRequest
     now: datetime
 
 
-class RetractionWriter(Protocol):
-    """One write transaction. The methods are called in the order in which they stand here."""
+class RetractionWriter(Submissions, Protocol):
+    """One write transaction. The methods are called in the order in which they stand here, those of `Submissions` around them."""
 
     actor: Actor
 
-    async def find_submission(self, idempotency_key: str) -> Replay | None:
-        """In any space of the credential."""
+    async def find_anywhere(self, idempotency_key: str) -> Replay | None:
+        """The submission with this key, in any space of the credential."""
         ...
 
     async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[Space, dict[UUID, Standing]]:
         """Of the ids that are in the credential's spaces, by space."""
         ...
 
-    async def claim(self, space: Space, retraction: Retraction) -> Replay | None:
-        """Insert the submission, or wait for the one that has its key and return it."""
+    async def enter(self, space: Space) -> None:
+        """Open the space in which the submission is kept."""
         ...
 
-    async def lock_ledgers(self, spaces: Collection[Space]) -> None:
-        """Until the transaction ends, nobody else writes relationships in these spaces."""
+    async def lock_ledgers(self, spaces: Collection[Space], now: datetime) -> datetime:
+        """Until the transaction ends, nobody else writes relationships in these spaces; the instant of what is decided from here on."""
         ...
 
     async def retract(self, space: Space, retraction: Retraction, evidence_ids: Collection[UUID]) -> dict[UUID, set[UUID]]:
         """End the evidence; the relationships that changed for each of it."""
         ...
-
-    async def conclude(self, space: Space, retraction: Retraction, result: RetractResult) -> None: ...
 
 
 class RetractionLedger(Protocol):
@@ -136,33 +124,31 @@ async def retract(request: RetractRequest, *, ledger: RetractionLedger, clock: C
         NotVisible: `not_found`, an id that is nothing in the credential's spaces; foreign ids alike.
         Conflict: `idempotency_conflict`, the key belongs to another request.
     """
+    digest = request_sha256("retract", request)
     async with ledger.retracting() as writer:
         writer.actor.require("write")
-        if request.idempotency_key is not None and (replay := await writer.find_submission(request.idempotency_key)) is not None:
-            return _again(request, replay)
+        if request.idempotency_key is not None and (replay := await writer.find_anywhere(request.idempotency_key)) is not None:
+            return first_answer(digest, replay)
         home = min(_checked(request, await writer.read_standing(request.evidence_ids), writer.actor), key=lambda space: space.order)
-        retraction = Retraction(new_id(), request, clock())
-        if (replay := await writer.claim(home, retraction)) is not None:
-            return _again(request, replay)
-        found = await writer.read_standing(request.evidence_ids)
-        await writer.lock_ledgers(found)
-        # Only now does the state stand still; ids and owners never change.
-        found = await writer.read_standing(request.evidence_ids)
-        _checked(request, found, writer.actor)
-        changed: dict[UUID, set[UUID]] = {}
-        for space, standing in found.items():
-            changed |= await writer.retract(space, retraction, [key for key, item in standing.items() if item.end is None])
-        result = _result(retraction, {key: item for standing in found.values() for key, item in standing.items()}, changed, correlation_id)
-        await writer.conclude(home, retraction, result)
-    return result
+        await writer.enter(home)
+        claim = Claim(new_id(), "retract", request.idempotency_key, digest, clock())
+        return await answer_once(writer, claim, lambda: _write(writer, request, claim, correlation_id))
 
 
-def _again(request: RetractRequest, replay: Replay) -> str:
-    if replay.request_sha256 != request.sha256:
-        raise Conflict("idempotency_conflict", "the idempotency key was used for another request")
-    if replay.result is None:
-        raise Conflict("commit_conflict", "the first request with this key has not ended", retry_after_s=1)
-    return replay.result
+async def _write(writer: RetractionWriter, request: RetractRequest, claim: Claim, correlation_id: str) -> RetractResult:
+    found = await writer.read_standing(request.evidence_ids)
+    instant = await writer.lock_ledgers(found, claim.now)
+    # Only now does the state stand still; ids and owners never change.
+    found = await writer.read_standing(request.evidence_ids)
+    _checked(request, found, writer.actor)
+    everything = {key: item for standing in found.values() for key, item in standing.items()}
+    if (later := after_all(everything.values(), instant)) > instant:
+        instant = await writer.lock_ledgers(found, later)
+    retraction = Retraction(claim.submission_id, request, instant)
+    changed: dict[UUID, set[UUID]] = {}
+    for space, standing in found.items():
+        changed |= await writer.retract(space, retraction, [key for key, item in standing.items() if item.end is None])
+    return _result(retraction, everything, changed, correlation_id)
 
 
 def _checked(request: RetractRequest, found: Mapping[Space, Mapping[UUID, Standing]], actor: Actor) -> list[Space]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from commonlore.domain.errors import Conflict, Forbidden, NotVisible, invalid
 from commonlore.domain.ledger.settlement import Cause, Settled
 from commonlore.domain.remember.request import RememberRequest
-from commonlore.domain.withdraw.standing import Standing
+from commonlore.domain.withdraw.standing import Standing, after_all
 
 
 class Placed(Protocol):
@@ -33,7 +33,7 @@ class Placed(Protocol):
 class Withdrawer(Protocol):
     """The part of a write that withdraws. The ledger lock is held from `lock_ledger` on."""
 
-    async def lock_ledger(self) -> None: ...
+    async def lock_ledger(self, now: datetime) -> datetime: ...
 
     async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[UUID, Standing]: ...
 
@@ -46,19 +46,20 @@ class Withdrawer(Protocol):
 
 @dataclass(slots=True)
 class Withdrawals:
-    """`superseded`: by evidence index, the ids that its text now stands for. `quarantined`: indices of repeated texts that are held."""
+    """`instant`: when the texts ended. `superseded`: by evidence index, the ids that its text now stands for. `quarantined`: indices of repeated texts that are held."""
 
+    instant: datetime
     superseded: dict[int, list[UUID]] = field(default_factory=dict)
     ended: set[UUID] = field(default_factory=set)
     revised: set[UUID] = field(default_factory=set)
     quarantined: set[int] = field(default_factory=set)
 
-    async def settle(self, writer: Withdrawer, now: datetime) -> dict[UUID, Settled]:
+    async def settle(self, writer: Withdrawer) -> dict[UUID, Settled]:
         """Bring the relationships of what was withdrawn in step; the last change of each."""
         changes: dict[UUID, Settled] = {}
         for evidence_ids, cause in ((self.ended, "evidence_superseded"), (self.revised, "source_revised")):
             if evidence_ids:
-                changes |= {change.relationship_id: change for change in await writer.settle(evidence_ids, cause, now)}  # type: ignore[arg-type]
+                changes |= {change.relationship_id: change for change in await writer.settle(evidence_ids, cause, self.instant)}  # type: ignore[arg-type]
         return changes
 
 
@@ -78,11 +79,13 @@ async def withdraw(
     named = {key for _, _, key in _named(request)}
     repeated = {place.evidence_id for place in placed if not place.is_new}
     sources = {place.revised_source_id for place in placed if place.revised_source_id is not None}
-    done = Withdrawals()
+    done = Withdrawals(now)
     if not (named or repeated or sources):
         return done
-    await writer.lock_ledger()
+    done.instant = await writer.lock_ledger(now)
     standing = await writer.read_standing(named | repeated) if named or repeated else {}
+    if (later := after_all((standing[key] for key in named & standing.keys()), done.instant)) > done.instant:
+        done.instant = await writer.lock_ledger(later)
     for index, place in enumerate(placed):
         if not place.is_new:
             if standing[place.evidence_id].end is not None:
@@ -91,10 +94,10 @@ async def withdraw(
                 done.quarantined.add(index)
     replacements = _replacements(request, placed, standing, done, profile_id)
     if replacements:
-        await writer.supersede(submission_id, replacements, now)
+        await writer.supersede(submission_id, replacements, done.instant)
         done.ended |= replacements.keys()
     if sources:
-        done.revised |= set(await writer.exclude_older_revisions(sources, now))
+        done.revised |= set(await writer.exclude_older_revisions(sources, done.instant))
     return done
 
 

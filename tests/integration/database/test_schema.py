@@ -18,7 +18,7 @@ from tests.support.databases import TestDatabase, clone, drop
 
 GLOBAL_TABLES = {"alembic_version", "embedding_contract"}
 # Unique by the nature of what it says, without a space: one key of a credential belongs to one request, wherever it went.
-WITHOUT_EPOCH = {"submission_team_id_credential_id_idempotency_key_key"}
+WITHOUT_EPOCH = {"submission_team_id_credential_id_idempotency_key_key", "submission_of_the_holder_once"}
 # What nobody may rewrite: what was said, what was decided and when.
 APPEND_ONLY = {
     "evidence",
