@@ -17,6 +17,7 @@ from commonlore.domain.ledger.relationship import STATUS_OF_VERDICT, Statement, 
 from commonlore.domain.projection.document import RelationshipWording, render
 from commonlore.domain.remember.changes import (
     Changes,
+    DecisionRow,
     DocumentRow,
     ObservationRow,
     ReferenceRow,
@@ -47,7 +48,7 @@ class Cited:
 class Relationship:
     """A relationship as it stands while the request is decided; `stored` tells whether its row exists already.
 
-    `held` are supports of this request that do not count until their text is released.
+    `held` are supports of this request that do not count until their text is released; `revoked`, stored ones that were taken back.
     """
 
     relationship_id: UUID
@@ -59,6 +60,7 @@ class Relationship:
     supports: set[tuple[UUID, int, int]] = field(default_factory=set)
     source_groups: set[str] = field(default_factory=set)
     held: set[tuple[UUID, int, int]] = field(default_factory=set)
+    revoked: dict[tuple[UUID, int, int], UUID] = field(default_factory=dict)
     stored: bool = True
     first_version: int = 0
     known_to: datetime | None = None
@@ -214,13 +216,18 @@ class _Decision:
         before, heard = len(relationship.supports), False
         for item, found in groundings:
             heard = heard or (found.span is not None and not item.is_held)
-            if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in relationship.supports | relationship.held:
+            known = relationship.supports | relationship.held | (relationship.revoked.keys() if item.is_held else set())
+            if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in known:
                 continue
             if item.is_held:
                 relationship.held.add(key)
             else:
                 relationship.supports.add(key)
                 relationship.source_groups.add(item.source_group_key)
+            if (support_id := relationship.revoked.pop(key, None)) is not None:
+                row = DecisionRow(event_id=self.new_id(), support_id=support_id, decision="reinstate", reason="stated_again")
+                self.changes.decisions.append(row)
+                continue
             self.changes.supports.append(
                 SupportRow(
                     support_id=self.new_id(),
@@ -328,15 +335,10 @@ class _Decision:
             if not item.stored:
                 self.changes.relationships.append(relationship_row(item))
             elif item.version != item.first_version:
-                self.changes.changed.append(
-                    RelationshipChange(
-                        relationship_id=item.relationship_id,
-                        status=item.status,
-                        valid_to=item.valid_to,
-                        version=item.version,
-                        known_to=item.known_to,
-                    )
+                change = RelationshipChange(
+                    relationship_id=item.relationship_id, status=item.status, valid_to=item.valid_to, version=item.version, known_to=item.known_to
                 )
+                self.changes.changed.append(change)
         self.changes.documents.extend(self.documents.values())
 
 

@@ -407,3 +407,20 @@ async def test_a_reversal_leaves_one_current_object_where_another_was_stated_sin
         ("DenseMem primary_database Mongo", "superseded", 1),
         ("DenseMem primary_database Zig", "active", 1),
     ] == standings(memory)
+
+
+async def test_a_support_that_a_reversal_took_back_counts_again_where_its_text_says_so(memory: Memory) -> None:
+    """The text names both: said of the other one, and again of this one after the merge was taken back."""
+    ann = await an_admin(memory)
+    kinds, text = ("project", "product"), "DenseMem or Dense-Mem uses Zig."
+    await memory.relate(ann, text, "DenseMem", "uses", "Zig", kinds=kinds)
+    own = await memory.remember(ann, content="Dense-Mem uses Zig.", relationships=[a_relationship("Dense-Mem", "uses", "Zig", kinds=kinds)])
+    done = await merged(memory, ann, entity_id(memory, "DenseMem"), entity_id(memory, "Dense-Mem"))
+    await memory.retract(ann, own["evidence"][0]["evidence_id"])
+    await administer(memory, ann, "reverse_entity_correction", correction_id=done["correction_id"])
+    waiting = standings(memory)
+
+    await memory.relate(ann, text, "Dense-Mem", "uses", "Zig", kinds=kinds)
+
+    assert [("Dense-Mem uses Zig", "pending_evidence", 0), ("DenseMem uses Zig", "active", 1)] == waiting
+    assert [("Dense-Mem uses Zig", "active", 1), ("DenseMem uses Zig", "active", 1)] == standings(memory)
