@@ -106,6 +106,8 @@ class Frontier:
         evidence = None
         if lexical is not None:
             evidence = replace(await _evidence(space_plan, lexical, near or [], depth), vector_failed=near is None)
+            if plan.wants_scale and space_plan.has_sessions:
+                evidence = _with_turns(evidence, await self._alone(self._evidence_turns(evidence), required=False) or [])
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
             relationships = await _relationships(plan, space_plan, words, meaning, depth)
@@ -143,16 +145,17 @@ class Frontier:
         async with self._transaction.connection.pipeline():
             cursors = {}
             for space_id in spaces:
-                evidence = found[space_id].evidence
-                ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values()) if evidence else []
                 await self._transaction.enter(space_id)
-                cursors[space_id] = await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
+                cursors[space_id] = await self._evidence_turns(found[space_id].evidence or EvidenceBranches())
             for space_id, cursor in cursors.items():
-                turns = {key.int: (session, sequence) for key, session, sequence in await cursor.fetchall()}
                 evidence = found[space_id].evidence
                 if evidence is not None:
-                    found[space_id] = replace(found[space_id], evidence=replace(evidence, scale=replace(evidence.scale, turns=turns)))
+                    found[space_id] = replace(found[space_id], evidence=_with_turns(evidence, await cursor.fetchall()))
         return found
+
+    async def _evidence_turns(self, evidence: EvidenceBranches) -> AsyncCursor[TupleRow]:
+        ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
+        return await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
 
     async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
         lexical = space_plan.evidence_lexical
@@ -245,6 +248,11 @@ async def _rows(source: Rows) -> Sequence[TupleRow]:
     if source is None:
         return []
     return await source.fetchall() if isinstance(source, AsyncCursor) else source
+
+
+def _with_turns(evidence: EvidenceBranches, rows: Sequence[TupleRow]) -> EvidenceBranches:
+    turns = {key.int: (session, sequence) for key, session, sequence in rows}
+    return replace(evidence, scale=replace(evidence.scale, turns=turns))
 
 
 def _part_depth(space_plan: SpacePlan, depth: int) -> int:

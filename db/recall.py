@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import LiteralString
 from uuid import UUID
@@ -16,6 +17,7 @@ from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.domain.conflict.view import CaseRow
+from commonlore.domain.errors import CommonloreError, Fault
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.lexical import LexicalStatistics
@@ -49,6 +51,7 @@ class PostgresRecallSnapshot:
         self._transaction = transaction
         self._frontier = Frontier(transaction)
         self._generation = 1
+        self.lost_spaces: set[UUID] = set()
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         """A private space that cannot be read is left out; the shared one must be read.
@@ -63,9 +66,7 @@ class PostgresRecallSnapshot:
                 cursors = [(space, await self._ask_statistics(intent, space)) for space in spaces]
                 found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
         except psycopg.Error as error:
-            if connection.closed or error.sqlstate == "57014":
-                raise
-            await self._return_to("branches")
+            await self._recover(error)
             found = [(space, alone) for space in spaces if (alone := await self._statistics_alone(intent, space)) is not None]
         self._generation = found[0][1].generation if found else 1
         return found
@@ -81,6 +82,7 @@ class PostgresRecallSnapshot:
             if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error
             await self._return_to("branches")
+            self.lost_spaces.add(space.space_id)
             return None
 
     async def _return_to(self, savepoint: LiteralString) -> None:
@@ -91,61 +93,106 @@ class PostgresRecallSnapshot:
         return await self._frontier.fetch(plan, vector, depth=depth)
 
     async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
-        rows: dict[UUID, EvidenceRow] = {}
-        async with self._transaction.together(space.space_id for space in wanted):
-            cursors = []
-            for space, hits in wanted.items():
-                pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
-                await self._transaction.enter(space.space_id)
-                cursors.append(
-                    await self._transaction.execute(
-                        _rows_in(intent.view)["hydrate_evidence"],
-                        **view_parameters(intent.view),
-                        withheld=self.actor.unclaimed_evidence == "withheld",
-                        equivalents=_EQUIVALENTS + 1,
-                        evidence_ids=list(hits),
-                        wanted_ids=[key for key, _ in pairs],
-                        wanted_parts=[number for _, number in pairs],
-                    )
-                )
-            for cursor in cursors:
-                rows.update({row["evidence_id"]: _evidence_row(row) for row in await cursor.fetchall()})
-        return rows
+        async def ask(space: Space) -> AsyncCursor[DictRow]:
+            hits = wanted[space]
+            pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
+            return await self._transaction.execute(
+                _rows_in(intent.view)["hydrate_evidence"],
+                **view_parameters(intent.view),
+                withheld=self.actor.unclaimed_evidence == "withheld",
+                equivalents=_EQUIVALENTS + 1,
+                evidence_ids=list(hits),
+                wanted_ids=[key for key, _ in pairs],
+                wanted_parts=[number for _, number in pairs],
+            )
+
+        return {row["evidence_id"]: _evidence_row(row) for row in await self._hydrated(wanted, ask)}
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage:
         if not (intent.known_evidence_ids or intent.known_relationship_ids):
             return KnownCoverage(frozenset())
-        async with self._transaction.connection.pipeline():
-            cursors = []
-            for space in spaces:
-                await self._transaction.enter(space.space_id)
-                cursors.append(
-                    await self._transaction.execute(
-                        _rows_in(intent.view)["read_known"],
-                        **view_parameters(intent.view),
-                        evidence_ids=list(intent.known_evidence_ids),
-                        relationship_ids=list(intent.known_relationship_ids),
-                    )
-                )
-            return KnownCoverage(frozenset([row["semantic_group_key"] for cursor in cursors for row in await cursor.fetchall()]))
+        known = {"evidence_ids": list(intent.known_evidence_ids), "relationship_ids": list(intent.known_relationship_ids)}
+
+        async def ask(_: Space) -> AsyncCursor[DictRow]:
+            return await self._transaction.execute(_rows_in(intent.view)["read_known"], **view_parameters(intent.view), **known)
+
+        return KnownCoverage(frozenset(row["semantic_group_key"] for row in await self._hydrated(spaces, ask)))
 
     async def read_conflicts(
         self, intent: RecallIntent, spaces: Sequence[Space], evidence_ids: Sequence[UUID], *, most: int
     ) -> list[tuple[Space, CaseRow]]:
-        return await touched_cases(self._transaction, intent.view, spaces, evidence_ids, most=most)
+        try:
+            return await touched_cases(self._transaction, intent.view, spaces, evidence_ids, most=most)
+        except psycopg.Error as error:
+            await self._recover(error)
+        found: list[tuple[Space, CaseRow]] = []
+        for space in spaces:
+            with contextlib.suppress(_PrivatePartLost):
+                async with self._alone(space):
+                    found += await touched_cases(self._transaction, intent.view, [space], evidence_ids, most=most)
+        return found
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
+        async def ask(space: Space) -> AsyncCursor[DictRow]:
+            parameters = {**view_parameters(intent.view), "groups": list(wanted[space]), "generation": self._generation}
+            return await self._transaction.execute(_rows_in(intent.view)["hydrate_groups"], **parameters)
+
         groups: dict[str, list[RelationshipRow]] = {}
-        async with self._transaction.together(space.space_id for space in wanted):
-            cursors = []
-            for space, keys in wanted.items():
-                await self._transaction.enter(space.space_id)
-                parameters = {**view_parameters(intent.view), "groups": list(keys), "generation": self._generation}
-                cursors.append(await self._transaction.execute(_rows_in(intent.view)["hydrate_groups"], **parameters))
-            for cursor in cursors:
-                for row in await cursor.fetchall():
-                    groups.setdefault(row["semantic_group_key"], []).append(_relationship_row(row))
+        for row in await self._hydrated(wanted, ask):
+            groups.setdefault(row["semantic_group_key"], []).append(_relationship_row(row))
         return groups
+
+    async def _hydrated(self, spaces: Iterable[Space], ask: Callable[[Space], Awaitable[AsyncCursor[DictRow]]]) -> list[DictRow]:
+        """The rows of every space, asked together; when a statement fails, of each alone."""
+        wanted = list(spaces)
+        try:
+            async with self._transaction.together(space.space_id for space in wanted):
+                cursors = []
+                for space in wanted:
+                    await self._transaction.enter(space.space_id)
+                    cursors.append(await ask(space))
+                return [row for cursor in cursors for row in await cursor.fetchall()]
+        except psycopg.Error as error:
+            await self._recover(error)
+        rows: list[DictRow] = []
+        for space in wanted:
+            with contextlib.suppress(_PrivatePartLost):
+                async with self._alone(space):
+                    await self._transaction.enter(space.space_id)
+                    rows += await (await ask(space)).fetchall()
+        return rows
+
+    async def _recover(self, error: psycopg.Error) -> None:
+        if self._transaction.connection.closed or error.sqlstate == "57014":
+            raise error
+        await self._return_to("branches")
+
+    @asynccontextmanager
+    async def _alone(self, space: Space) -> AsyncIterator[None]:
+        """Reads of one space's rows. A private space that fails is noted and left; knowledge of the shared one is never made up.
+
+        Raises:
+            Fault: `hydration_failed`, the rows of the shared space could not be read.
+        """
+        try:
+            yield
+        except psycopg.Error as error:
+            await self._recover(error)
+            if space.public_kind == "team_shared":
+                raise _hydration_failed(error) from error
+            self.lost_spaces.add(space.space_id)
+            raise _PrivatePartLost from error
+
+
+class _PrivatePartLost(Exception):
+    """Ends the reading of one private space."""
+
+
+def _hydration_failed(error: psycopg.Error) -> CommonloreError:
+    found = stated(error)
+    if not isinstance(found, Fault):
+        return found
+    return Fault("hydration_failed", "the rows behind what was found could not be read", details=found.details)
 
 
 _EQUIVALENTS = RankingPolicy().equivalents_limit

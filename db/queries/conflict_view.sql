@@ -48,10 +48,11 @@ limit %(most)s::int;
 
 -- name: cases
 -- One row a case: what never changes, the events of its state, its positions and who stood for them by the time of the view.
+-- By valid time alone a case that was known then stands as it stood then, save that a decision counts from the time that it states.
 -- The words of a quote are left out where its text is withdrawn.
 select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.policy_version, c.review_days,
        (select max(e.version) from commonlore.conflict_event e
-        where e.conflict_id = c.conflict_id and coalesce(e.known_from <= %(known_at)s::timestamptz, true)
+        where e.conflict_id = c.conflict_id and (e.known_from <= h.horizon or %(known_at)s::timestamptz is null and e.action = 'resolved')
           and e.team_id = %(team_id)s::uuid -- tenant
           and e.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as version,
@@ -59,7 +60,8 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
                              'effective_time_basis', e.effective_time_basis, 'actor_profile_id', e.actor_profile_id, 'evidence_id', e.evidence_id,
                              'reason', e.reason, 'known_from', e.known_from) order by e.ordinal)
         from commonlore.conflict_event e
-        where e.conflict_id = c.conflict_id and e.support_id is null and coalesce(e.known_from <= %(known_at)s::timestamptz, true)
+        where e.conflict_id = c.conflict_id and e.support_id is null
+          and (e.known_from <= h.horizon or %(known_at)s::timestamptz is null and e.action = 'resolved')
           and e.team_id = %(team_id)s::uuid -- tenant
           and e.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as events,
@@ -67,11 +69,18 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
                              'value_id', p.object_value_id, 'type', v.value_type, 'value', v.canonical_value, 'display', v.display, 'unit', v.unit)
                          order by p.position_no)
         from commonlore.conflict_position p
-        left join commonlore.entity_name n
-          on n.team_id = p.team_id and n.space_epoch = p.space_epoch and n.entity_id = p.object_entity_id
-             and n.name_kind = 'canonical' and n.known_to is null
+        left join lateral (
+            select n.display_name from commonlore.entity_name n
+            where n.entity_id = p.object_entity_id and n.name_kind in ('canonical', 'former')
+              and n.team_id = %(team_id)s::uuid -- tenant
+              and n.space_epoch = %(space_epoch)s::bigint -- tenant
+            order by coalesce(n.known_from <= coalesce(%(known_at)s::timestamptz, %(valid_at)s::timestamptz)
+                              and coalesce(n.known_to > coalesce(%(known_at)s::timestamptz, %(valid_at)s::timestamptz), true), false) desc,
+                     n.known_to is null desc, n.entity_name_id
+            limit 1
+        ) n on true
         left join commonlore.value_record v on v.team_id = p.team_id and v.space_epoch = p.space_epoch and v.value_id = p.object_value_id
-        where p.conflict_id = c.conflict_id and coalesce(p.known_from <= %(known_at)s::timestamptz, true)
+        where p.conflict_id = c.conflict_id and p.known_from <= h.horizon
           and p.team_id = %(team_id)s::uuid -- tenant
           and p.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as positions,
@@ -84,7 +93,7 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
         join commonlore.relationship r on r.team_id = m.team_id and r.space_epoch = m.space_epoch and r.relationship_id = m.relationship_id
         where m.conflict_id = c.conflict_id
           and (select e.action from commonlore.conflict_event e
-               where e.conflict_id = c.conflict_id and e.support_id = m.support_id and coalesce(e.known_from <= %(known_at)s::timestamptz, true)
+               where e.conflict_id = c.conflict_id and e.support_id = m.support_id and e.known_from <= h.horizon
                  and e.team_id = %(team_id)s::uuid -- tenant
                  and e.space_epoch = %(space_epoch)s::bigint -- tenant
                order by e.ordinal desc limit 1) = 'member_added'
@@ -110,6 +119,9 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
           and q.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as quotes
 from commonlore.conflict_case c
+cross join lateral (
+    select coalesce(%(known_at)s::timestamptz, case when c.known_from <= %(valid_at)s::timestamptz then %(valid_at)s::timestamptz end, 'infinity') as horizon
+) h
 where c.conflict_id = any(%(conflict_ids)s::uuid[]) and coalesce(c.known_from <= %(known_at)s::timestamptz, true)
   and c.team_id = %(team_id)s::uuid -- tenant
   and c.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -11,7 +11,12 @@ coalesce(
        and x.team_id = %(team_id)s::uuid -- tenant
        and x.space_epoch = %(space_epoch)s::bigint -- tenant
     ),
-    (select case l.action when 'supersede' then 'superseded' when 'retract' then 'retracted' else 'erased' end
+    (select 'erased' from commonlore.evidence_lifecycle_event l
+     where l.evidence_id = e.evidence_id and l.action = 'erase'
+       and l.team_id = %(team_id)s::uuid -- tenant
+       and l.space_epoch = %(space_epoch)s::bigint -- tenant
+     limit 1),
+    (select case l.action when 'supersede' then 'superseded' else 'retracted' end
      from commonlore.evidence_lifecycle_event l
      where l.evidence_id = e.evidence_id
        and l.known_from <= coalesce(%(known_at)s::timestamptz, case when e.known_from <= %(valid_at)s::timestamptz then %(valid_at)s::timestamptz end, 'infinity')

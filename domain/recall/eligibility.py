@@ -41,7 +41,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceHistory:
-    """`ended`: supersede, retract or erase. `security`: quarantine or released. `revised_from`: when its source had a newer revision."""
+    """`ended`: supersede or retract. `security`: quarantine or released. `revised_from`: when its source had a newer revision."""
 
     evidence_id: UUID
     known_from: datetime
@@ -89,7 +89,7 @@ def withdrawn_in(evidence: EvidenceHistory, view: TemporalView) -> Exclusion | N
     if evidence.is_erased:
         return "erased"
     if (ended := _last(evidence.ended, horizon)) is not None:
-        return "superseded" if ended == "supersede" else "retracted" if ended == "retract" else "erased"
+        return "superseded" if ended == "supersede" else "retracted"
     if _last(evidence.security, horizon) == "quarantine":
         return "quarantined"
     if evidence.revised_from is not None and _by(evidence.revised_from, horizon):
@@ -126,7 +126,7 @@ def _refused_by_status(item: RelationshipHistory, view: TemporalView) -> Relatio
         # Both say what held, not what was known: they reach back.
         if item.is_corrected:
             return "corrected"
-        if last.reason == "conflict_resolved" and not _suppressed_later(item, view):
+        if last.reason == "conflict_resolved" and item.suppressed_from is not None and not _suppressed_later(item, view):
             return "suppressed"
     found = _transition_in(item, view)
     if found is None:

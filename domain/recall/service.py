@@ -53,8 +53,6 @@ async def recall(
         plan = make_plan(intent, statistics, policy)
     record.keeps_fetches = request.trace
     state = RecallState(snapshot, request, intent, policy, vector, plan, record)
-    if len(statistics) < len(snapshot.actor.spaces_to_read):
-        state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     fetched = await state.fetch(policy.depth_rows, lane="both")
     results = await fill_evidence_lane(state, fetched)
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
@@ -62,6 +60,8 @@ async def recall(
         conflicts = await fill_conflict_lane(state, results)
     with record.step("conclude"):
         _state_vectors(state, (await vector).under(plan.contract_key), statistics)
+        if snapshot.lost_spaces:
+            state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
         result = RecallResult(
             recall_id=recall_id,
             results=results,

@@ -51,9 +51,13 @@ class KnownCoverage:
 
 
 class RecallSnapshot(Protocol):
-    """One state of the database, for one actor. Ids and rows of other spaces or teams never leave it."""
+    """One state of the database, for one actor. Ids and rows of other spaces or teams never leave it.
+
+    `lost_spaces` are the private spaces of which something could not be read. The rows of the shared space are read or the recall fails.
+    """
 
     actor: Actor
+    lost_spaces: set[UUID]
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]: ...
 

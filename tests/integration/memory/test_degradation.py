@@ -10,6 +10,7 @@ import pytest
 from commonlore.domain.errors import CommonloreError, DeadlineExceeded
 from commonlore.domain.ports import EmbeddingContract
 from tests.support.embedders import FailingEmbedder, HashEmbedder, MalformedEmbedder
+from tests.support.faults import break_space
 from tests.support.memory import CONTRACT, Holder, Memory, ServedHashEmbedder, contexts, shown
 
 
@@ -224,16 +225,6 @@ async def test_one_failed_text_among_many_that_wait_is_stated_as_failed(memory: 
 # --- branches that fail
 
 
-def break_space(memory: Memory, table: str, kind: str, action: str = "raise 'broken by a test'") -> None:
-    """From now on, reading a row of the table in a space of that kind does what `action` says."""
-    memory.sql(
-        "create or replace function commonlore.broken(epoch bigint) returns boolean language plpgsql stable as $body$ begin "
-        f"if exists (select from commonlore.space s where s.space_epoch = epoch and s.space_kind = '{kind}') then {action}; end if; "
-        "return true; end $body$"
-    )
-    memory.sql(f"create policy broken on commonlore.{table} as restrictive for select using (commonlore.broken(space_epoch))")
-
-
 async def both_spaces(memory: Memory) -> Holder:
     ann = await memory.key()
     for space in ("team_shared", "private"):
@@ -318,8 +309,10 @@ async def test_rows_behind_candidates_that_cannot_be_read_are_an_error(memory: M
     ann = await both_spaces(memory)
     break_space(memory, table, "team_shared")
 
-    with pytest.raises(CommonloreError):
+    with pytest.raises(CommonloreError) as caught:
         await memory.recall(ann, "pelican")
+
+    assert ("internal_failure" if table == "evidence" else "hydration_failed") == caught.value.code  # whether there are sessions is asked before
 
 
 async def test_a_broken_branch_is_whole_again_at_once(memory: Memory) -> None:
