@@ -12,13 +12,16 @@ import psycopg
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.errors import CommonloreError, Fault
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.lexical import LexicalStatistics
 from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
@@ -132,6 +135,14 @@ class PostgresRecallSnapshot:
                     found += await touched_cases(self._transaction, intent.view, [space], evidence_ids, most=most)
         return found
 
+    async def read_seeded(self, space: Space, snapshot_id: UUID, seeds: CommunitySeeds) -> list[SeededGroup] | None:
+        return await seeded_groups(self._transaction, space, snapshot_id, seeds)
+
+    async def read_communities(
+        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
+    ) -> list[CommunityRow]:
+        return await communities(self._transaction, space, snapshot_id, numbers, direct=direct, covered=covered, most=most)
+
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         async def ask(space: Space) -> AsyncCursor[DictRow]:
             parameters = {**view_parameters(intent.view), "groups": list(wanted[space]), "generation": self._generation}
@@ -221,6 +232,7 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         contract_key=row["contract_key"],
         has_exclusions=row["has_exclusions"],
         has_conflicts=row["has_conflicts"],
+        communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
         has_sessions=row["has_sessions"],
         texts=row["texts"],
     )

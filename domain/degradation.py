@@ -28,6 +28,21 @@ MESSAGES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("relationships", "relationship_vector_failed"): "The vector projection of relationships failed; they were found by their words alone.",
         ("relationships", "relationship_discovery_unavailable"): "Relationships could not be searched; evidence is complete.",
         ("relationships", "relationship_bound_reached"): "More relationships may match than one recall looks at; narrow the query to see them.",
+        ("communities", "community_temporal_not_supported"): "Communities are known as of now only; none are shown for another time.",
+        ("communities", "community_snapshot_unavailable"): "Communities have not been detected here yet; relationships are complete.",
+        (
+            "communities",
+            "community_snapshot_stale",
+        ): "Some members of the communities no longer count and were left out; the next run describes them anew.",
+        (
+            "communities",
+            "community_detection_failed",
+        ): "The last detection of communities failed; those of the run before are shown, if there were any.",
+        (
+            "communities",
+            "community_graph_too_large",
+        ): "There are more relationships than communities are detected in; those of the last run that could are shown, if there were any.",
+        ("communities", "community_discovery_unavailable"): "Communities could not be read; evidence and relationships are complete.",
         ("conflicts", "conflict_bound_reached"): "More conflicts may touch the results than one recall shows; narrow the query to see them.",
     }
 )

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.rendering import render_documents
-from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, RENDER_DOCUMENTS, SWEEP
+from commonlore.domain.jobs.kind import DETECT_COMMUNITIES, EMBED_PARTS, FOLD_STATISTICS, RENDER_DOCUMENTS, SCHEDULE_COMMUNITIES, SWEEP
+from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_parts
 from commonlore.workers.run import Handler, JobRun, Outcome
 
@@ -33,5 +34,12 @@ async def _sweep(run: JobRun) -> Outcome:
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
-    {EMBED_PARTS.name: embed_parts, RENDER_DOCUMENTS.name: _render, FOLD_STATISTICS.name: _fold, SWEEP.name: _sweep}
+    {
+        EMBED_PARTS.name: embed_parts,
+        RENDER_DOCUMENTS.name: _render,
+        FOLD_STATISTICS.name: _fold,
+        DETECT_COMMUNITIES.name: detect_communities,
+        SCHEDULE_COMMUNITIES.name: schedule_communities,
+        SWEEP.name: _sweep,
+    }
 )

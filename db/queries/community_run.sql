@@ -4,14 +4,10 @@
 -- One run of a space at a time, to the end of the transaction; false while another one goes on.
 select pg_try_advisory_xact_lock(hashtextextended('commonlore.community ' || %(space_epoch)s::bigint::text, 0)) as is_ours;
 
--- name: due_spaces
--- Active spaces of the team that have communities on, when their last run began, and the schedule; by space id.
-select s.space_id, t.community_time_zone, t.community_start_minute, s.space_epoch
-from commonlore.space s
-join commonlore.team t on t.team_id = s.team_id
-where s.lifecycle_state = 'active' and s.content_from is not null
-  and s.team_id = %(team_id)s::uuid -- tenant
-order by s.space_id;
+-- name: read_schedule
+select t.community_time_zone, t.community_start_minute from commonlore.team t
+where t.team_id = %(team_id)s::uuid -- tenant
+;
 
 -- name: last_begun
 -- When the last run of the open space began, if communities are on; no row where they are off.
@@ -65,8 +61,8 @@ where g.enabled
 ;
 
 -- name: source_mark
--- One state of the relationships that count: their number, and a digest of their ids, versions and supports.
-select count(*)::int as relationships,
+-- One state of the relationships that count: how many, with how many supports, and a digest of their ids, versions and supports.
+select count(*)::int as relationships, coalesce(sum(r.support_count), 0)::int as supports,
        sha256(convert_to(coalesce(string_agg(r.relationship_id::text || ' ' || r.version || ' ' || r.support_count, ',' order by r.relationship_id), ''),
                          'UTF8')) as mark
 from commonlore.relationship r

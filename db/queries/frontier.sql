@@ -61,6 +61,7 @@ select
             where k.team_id = %(team_id)s::uuid -- tenant
               and k.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_conflicts,
+    k.enabled is not null as has_communities, k.snapshot_id, k.published_at, k.run_status, k.stale_from,
     g.generation, g.state as generation_state,
     (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key
 from (select 1) one
@@ -70,7 +71,12 @@ left join lateral (
       and p.team_id = %(team_id)s::uuid -- tenant
     order by p.state = 'current' desc, p.generation desc
     limit 1
-) g on true;
+) g on true
+left join commonlore.community_gate k
+  on k.enabled
+     and k.team_id = %(team_id)s::uuid -- tenant
+     and k.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: evidence_gate
 -- What the candidates of a branch must pass, put in place of {gate}; left out where it could refuse nothing.
@@ -165,7 +171,16 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null an
 -- name: relationship_lexical
 -- Eligible relationships by BM25 of their document, ties by creation, then id.
 -- Each found id is looked up by the key of `relationship`: `offset 0` keeps the planner from joining in another way.
-with s as materialized (
+with recursive meant (entity_id) as (
+    -- The entities that the caller names, and where those that were merged live on.
+    select * from unnest(%(entity_ids)s::uuid[])
+    union
+    select e.merged_into from meant m
+    join commonlore.entity e on e.entity_id = m.entity_id
+    where e.status = 'retired' and e.merged_into is not null
+      and e.team_id = %(team_id)s::uuid -- tenant
+      and e.space_epoch = %(space_epoch)s::bigint -- tenant
+), s as materialized (
     select p.relationship_id,
            sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int) as score
     from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
@@ -189,7 +204,9 @@ cross join lateral (
           where o.retired_at is not null
             and o.team_id = %(team_id)s::uuid -- tenant
       ))
-      and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+      and (cardinality(%(entity_ids)s::uuid[]) = 0
+           or r.subject_entity_id = any(array(select m.entity_id from meant m))
+           or r.object_entity_id = any(array(select m.entity_id from meant m)))
       and r.team_id = %(team_id)s::uuid -- tenant
       and r.space_epoch = %(space_epoch)s::bigint -- tenant
     offset 0
@@ -200,7 +217,16 @@ limit %(depth)s::int;
 -- name: relationship_vector
 -- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
 -- The nearest `near` documents are looked up; where some of them are refused the caller asks for more.
-with s as materialized (
+with recursive meant (entity_id) as (
+    -- The entities that the caller names, and where those that were merged live on.
+    select * from unnest(%(entity_ids)s::uuid[])
+    union
+    select e.merged_into from meant m
+    join commonlore.entity e on e.entity_id = m.entity_id
+    where e.status = 'retired' and e.merged_into is not null
+      and e.team_id = %(team_id)s::uuid -- tenant
+      and e.space_epoch = %(space_epoch)s::bigint -- tenant
+), s as materialized (
     select v.relationship_id, v.embedding <#> %(vector)s::halfvec as distance
     from commonlore.relationship_vector_1 v
     where v.generation = %(generation)s::int
@@ -220,7 +246,9 @@ cross join lateral (
           where o.retired_at is not null
             and o.team_id = %(team_id)s::uuid -- tenant
       ))
-      and (cardinality(%(entity_ids)s::uuid[]) = 0 or r.subject_entity_id = any(%(entity_ids)s::uuid[]) or r.object_entity_id = any(%(entity_ids)s::uuid[]))
+      and (cardinality(%(entity_ids)s::uuid[]) = 0
+           or r.subject_entity_id = any(array(select m.entity_id from meant m))
+           or r.object_entity_id = any(array(select m.entity_id from meant m)))
       and r.team_id = %(team_id)s::uuid -- tenant
       and r.space_epoch = %(space_epoch)s::bigint -- tenant
     offset 0

@@ -15,7 +15,7 @@ class CommunityPolicy:
     its own, so that edges grow with the items and not with their square.
     A community of more than `split_above` groups is looked at by itself and split where it falls apart: over a whole space
     modularity cannot see small communities.
-    `most_sweeps` bounds the local moves, `most_groups` and `most_ties` the graph; beyond them nothing is published.
+    `most_sweeps` bounds the local moves, `most_relationships` and `most_supports` what is read; beyond them nothing is.
     `kept_overlap` is the share of groups, in hundredths, that keeps a community its logical identity.
     """
 
@@ -28,8 +28,8 @@ class CommunityPolicy:
     split_above: int = 64
     most_sweeps: int = 50
     least_groups: int = 2
-    most_groups: int = 250_000
-    most_ties: int = 2_000_000
+    most_relationships: int = 250_000
+    most_supports: int = 1_000_000
     kept_overlap: int = 60
     shown_entities: int = 5
     kept_entities: int = 10
@@ -40,8 +40,8 @@ class CommunityPolicy:
     summary_chars: int = 4000
 
     def __post_init__(self) -> None:
-        if self.resolution <= 0 or self.clique_limit < 2 or self.least_groups < 2 or self.most_groups < self.least_groups:
-            raise ValueError("resolution > 0, clique_limit and least_groups >= 2, most_groups >= least_groups")
+        if self.resolution <= 0 or self.clique_limit < 2 or self.least_groups < 2 or self.most_relationships < 1:
+            raise ValueError("resolution > 0, clique_limit and least_groups >= 2, most_relationships >= 1")
         if not 50 < self.kept_overlap <= 100:
             raise ValueError("kept_overlap lies above 50, so that no two communities can claim one identity")
 

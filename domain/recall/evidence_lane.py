@@ -60,7 +60,10 @@ async def fill_evidence_lane(state: RecallState, fetched: dict[UUID, Fetched]) -
         state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     if any(found.evidence is not None and found.evidence.vector_failed for found in fetched.values()):
         state.degradations.add(Degradation("evidence", "evidence_vector_failed"))
-    state.covered.update(path.semantic_group_key for kept in lane.kept for path in kept.paths)
+    for rank, kept in enumerate(lane.kept):
+        for path in kept.paths:
+            state.said.setdefault(path.semantic_group_key, rank)
+    state.covered.update(state.said)
     with state.record.step("assemble"):
         return [_item(state, kept, rank) for rank, kept in enumerate(lane.kept, start=1)]
 

@@ -177,6 +177,7 @@ async def _groups(state: RecallState, said: set[str], relationships: Sequence[Re
         ("covered_by_result", said),
         ("covered_by_known_evidence", by_evidence.groups),
         ("covered_by_known_relationship", by_relationship.groups),
+        ("shown_in_community", state.nested),
     )
     items = {item.relationship_id: (place, item) for place, item in enumerate(relationships, start=1)}
     members = {space.space_id: _members(notes[-1].fetched[space.space_id]) for space in spaces}

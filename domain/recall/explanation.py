@@ -9,7 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 from commonlore.domain.recall.reasons import Exclusion
 
 EvidenceOutcome = Literal["returned", "equal_text", "already_known", "beyond_limit"] | Exclusion
-GroupOutcome = Literal["returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "beyond_limit"]
+GroupOutcome = Literal[
+    "returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "shown_in_community", "beyond_limit"
+]
 
 
 class TracePolicy(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Vectors
 from commonlore.domain.recall.lexical import LexicalStatistics, TermWeights, weigh
@@ -60,6 +61,7 @@ class SpaceStatistics:
     contract_key: str | None
     has_exclusions: bool = False
     has_conflicts: bool = False
+    communities: CommunityGate | None = None
     has_sessions: bool = False
     texts: int = 0
 
@@ -89,6 +91,7 @@ class SpacePlan:
     documents: int
     has_exclusions: bool
     has_conflicts: bool
+    communities: CommunityGate | None
     has_sessions: bool
 
 
@@ -133,6 +136,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         documents=found.relationships.documents,
         has_exclusions=found.has_exclusions,
         has_conflicts=found.has_conflicts,
+        communities=found.communities,
         has_sessions=found.has_sessions,
     )
 

@@ -28,6 +28,8 @@ StepName = Literal[
     "admit",
     "assemble",
     "cover",
+    "seed_communities",
+    "fill_communities",
     "group",
     "subtract",
     "fall_back",

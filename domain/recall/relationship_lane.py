@@ -14,14 +14,18 @@ from commonlore.domain.recall.state import RecallState
 from commonlore.domain.tenancy.actor import Space
 
 
-async def fill_relationship_lane(state: RecallState, fetched: dict[UUID, Fetched]) -> list[RelationshipItem]:
-    """At most `relationship_limit` groups that neither the evidence lane nor the caller has said.
-
-    Looks deeper as the evidence lane does; what the lane holds by then keeps its place.
-    """
+async def cover_known(state: RecallState) -> None:
+    """What the caller has counts as said, in every lane that follows."""
     with state.record.step("cover"):
         known = await state.snapshot.read_known(state.intent, [plan.space for plan in state.plan.spaces])
     state.covered |= known.groups
+
+
+async def fill_relationship_lane(state: RecallState, fetched: dict[UUID, Fetched]) -> list[RelationshipItem]:
+    """At most `relationship_limit` groups that neither the evidence lane, a community nor the caller has said.
+
+    Looks deeper as the evidence lane does; what the lane holds by then keeps its place.
+    """
     lane: list[RelationshipItem] = []
     considered: set[str] = set()
     depth = state.policy.depth_rows
@@ -54,7 +58,7 @@ async def _fill(state: RecallState, lane: list[RelationshipItem], considered: se
             wanted.setdefault(space, []).append(group)
         with state.record.step("fall_back"):
             members = await state.snapshot.hydrate_groups(state.intent, wanted)
-            lane.extend(_item(space, members[group]) for space, group in batch if members.get(group))
+            lane.extend(relationship_item(space, members[group]) for space, group in batch if members.get(group))
 
 
 def rank_relationships(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, str]]]:
@@ -63,7 +67,7 @@ def rank_relationships(state: RecallState, fetched: Mapping[UUID, Fetched]) -> l
     return [[(space, group) for group in rank_groups(branches.lexical, branches.vector)] for space, branches in found]
 
 
-def _item(space: Space, members: Sequence[RelationshipRow]) -> RelationshipItem:
+def relationship_item(space: Space, members: Sequence[RelationshipRow]) -> RelationshipItem:
     """The earliest member speaks for the group; the others stay traceable by id."""
     first = members[0]
     fields = {"scope": first.scope, "valid_from": first.valid_from, "valid_to": first.valid_to, "space": space.name}

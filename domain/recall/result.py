@@ -126,6 +126,24 @@ class RelationshipItem(Struct, frozen=True, kw_only=True):
     space: str | UnsetType = UNSET
 
 
+class CommunityItem(Struct, frozen=True, kw_only=True):
+    """A community of which the answer says at least one relationship. `published_at` tells its age."""
+
+    community_id: UUID
+    logical_community_id: UUID
+    rank: int
+    summary: str
+    top_entities: list[EntityRef]
+    top_predicates: list[str]
+    entity_count: int
+    relationship_count: int
+    relationships: list[RelationshipItem]
+    relationships_truncated: bool
+    published_at: datetime
+    space_kind: str
+    space: str | UnsetType = UNSET
+
+
 class DegradationItem(Struct, frozen=True, kw_only=True):
     frontier: str
     code: str
@@ -140,7 +158,7 @@ class RecallResult(Struct, frozen=True, kw_only=True):
     results: list[EvidenceItem]
     conflicts: list[ConflictItem]
     related_relationships: list[RelationshipItem]
-    related_communities: list[dict[str, object]]
+    related_communities: list[CommunityItem]
     related_hypotheses: list[dict[str, object]]
     search_states: dict[str, SearchState]
     degradations: list[DegradationItem]

@@ -1,7 +1,7 @@
 """The recall as a straight line, inside one snapshot.
 
     parse_intent -> read_statistics -> make_plan -> fetch -> fill_evidence_lane (rank, fuse spaces, hydrate, admit, cover)
-    -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane -> conclude
+    -> cover_known -> fill_community_lane (seed, fill) -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane -> conclude
 
 Evidence is ranked and cut before relationships are looked at, so that no relationship can change it. Every step but the
 snapshot's own methods is a pure function.
@@ -16,12 +16,13 @@ from msgspec.structs import replace
 
 from commonlore.domain.degradation import Degradation, SearchState, combine
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.community_lane import fill_community_lane
 from commonlore.domain.recall.conflict_lane import fill_conflict_lane
 from commonlore.domain.recall.evidence_lane import fill_evidence_lane
 from commonlore.domain.recall.explain import explain
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
 from commonlore.domain.recall.record import Recorder
-from commonlore.domain.recall.relationship_lane import fill_relationship_lane
+from commonlore.domain.recall.relationship_lane import cover_known, fill_relationship_lane
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.result import RecallResult, render_degradations
 from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
@@ -55,6 +56,8 @@ async def recall(
     state = RecallState(snapshot, request, intent, policy, vector, plan, record)
     fetched = await state.fetch(policy.depth_rows, lane="both")
     results = await fill_evidence_lane(state, fetched)
+    await cover_known(state)
+    communities = await fill_community_lane(state, fetched)
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
     with record.step("say_conflicts"):
         conflicts = await fill_conflict_lane(state, results)
@@ -67,7 +70,7 @@ async def recall(
             results=results,
             conflicts=conflicts,
             related_relationships=relationships,
-            related_communities=[],
+            related_communities=communities,
             related_hypotheses=[],
             search_states=_search_states(intent, statistics, fetched),
             degradations=render_degradations(state.degradations),

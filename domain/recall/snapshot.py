@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from commonlore.domain.conflict.view import CaseRow
+from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
@@ -75,6 +76,16 @@ class RecallSnapshot(Protocol):
         self, intent: RecallIntent, spaces: Sequence[Space], evidence_ids: Sequence[UUID], *, most: int
     ) -> list[tuple[Space, CaseRow]]:
         """Cases that the texts are part of, as they were known in the view; at most `most` a space."""
+        ...
+
+    async def read_seeded(self, space: Space, snapshot_id: UUID, seeds: CommunitySeeds) -> list[SeededGroup] | None:
+        """The seeds that lie in a community of the snapshot, unordered; None where it could not be read."""
+        ...
+
+    async def read_communities(
+        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
+    ) -> list[CommunityRow]:
+        """Those of the communities that have an eligible member that is not covered, unordered, each with at most `most` of them."""
         ...
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:

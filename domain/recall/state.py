@@ -27,6 +27,9 @@ class RecallState:
     record: Recorder
     degradations: set[Degradation] = field(default_factory=set)
     covered: set[str] = field(default_factory=set)
+    # The rank of the result that says each group, and the groups that a community shows.
+    said: dict[str, int] = field(default_factory=dict)
+    nested: set[str] = field(default_factory=set)
 
     async def fetch(self, depth: int, *, lane: FetchFor) -> dict[UUID, Fetched]:
         with self.record.step("fetch"):
