@@ -36,8 +36,8 @@ PARTS_PER_EVIDENCE = 2
 DOCUMENTS_PER_RELATIONSHIP = 2
 _ALL = 2_147_483_647
 # Within the bound that the sample of a space sets, this many times the parts that are wanted are expected, and at least the
-# parts nearer than its eighth: then less than is wanted lies within once in thousands of searches.
-_EXPECTED, _LEAST_PLACE = 2.5, 8
+# parts nearer than its twelfth: then less than is wanted lies within once in hundreds of searches.
+_EXPECTED, _LEAST_PLACE = 2.5, 12
 _COMMENT = re.compile(r"[ \t]*--[^\n]*")
 
 

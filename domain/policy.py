@@ -27,7 +27,7 @@ class RankingPolicy:
     bm25_b: float = 0.4
     context_chars: int = 2000
     equivalents_limit: int = 20
-    sample_parts: int = 256
+    sample_parts: int = 128
 
     def __post_init__(self) -> None:
         if not 0 < self.depth_rows <= self.depth_cap_rows:
