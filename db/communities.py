@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,27 +34,19 @@ async def note_stale(transaction: TeamTransaction, relationship_ids: Sequence[UU
 
 async def seeded_groups(transaction: TeamTransaction, space: Space, snapshot_id: UUID, seeds: CommunitySeeds) -> list[SeededGroup] | None:
     """Where the seeds lie in the snapshot; None where it could not be read, with the transaction as it was."""
-    connection = transaction.connection
-    try:
-        async with connection.pipeline():
-            await connection.execute("savepoint communities")
-            await transaction.enter(space.space_id)
-            cursor = await transaction.execute_tuples(
-                _SQL["seeded"],
-                snapshot_id=snapshot_id,
-                group_keys=list(seeds.group_keys),
-                evidence_ids=list(seeds.evidence_ids),
-                relationship_ids=list(seeds.relationship_ids),
-                entity_ids=list(seeds.entity_ids),
-                fan_out=FAN_OUT,
-            )
-            return [SeededGroup._make(row) for row in await cursor.fetchall()]
-    except psycopg.Error as error:
-        if connection.closed or error.sqlstate == "57014":
-            raise
-        await connection.execute("rollback to savepoint communities")
-        transaction.forget_space()
-        return None
+    rows: list[SeededGroup] = []
+    async with _tried(transaction, space) as tried:
+        cursor = await transaction.execute_tuples(
+            _SQL["seeded"],
+            snapshot_id=snapshot_id,
+            group_keys=list(seeds.group_keys),
+            evidence_ids=list(seeds.evidence_ids),
+            relationship_ids=list(seeds.relationship_ids),
+            entity_ids=list(seeds.entity_ids),
+            fan_out=FAN_OUT,
+        )
+        rows = [SeededGroup._make(row) for row in await cursor.fetchall()]
+    return None if tried.failed else rows
 
 
 async def communities(
@@ -65,10 +58,10 @@ async def communities(
     direct: Sequence[str],
     covered: Sequence[str],
     most: int,
-) -> list[CommunityRow]:
-    """The communities of the numbers that have a member to show, each with at most `most` of them."""
-    async with transaction.connection.pipeline():
-        await transaction.enter(space.space_id)
+) -> list[CommunityRow] | None:
+    """The communities of the numbers that have a member to show, each with at most `most` of them; None as `seeded_groups`."""
+    rows: list[CommunityRow] = []
+    async with _tried(transaction, space) as tried:
         asked = await transaction.execute_tuples(
             _SQL["uncovered_members"],
             snapshot_id=snapshot_id,
@@ -81,7 +74,30 @@ async def communities(
         members: dict[int, list[str]] = {}
         for number, key, _ in await asked.fetchall():
             members.setdefault(number, []).append(key)
-        return [_row(row, members[row["community_no"]][:most]) for row in await described.fetchall() if row["community_no"] in members]
+        rows = [_row(row, members[row["community_no"]][:most]) for row in await described.fetchall() if row["community_no"] in members]
+    return None if tried.failed else rows
+
+
+@dataclass(slots=True)
+class _Tried:
+    failed: bool = False
+
+
+@asynccontextmanager
+async def _tried(transaction: TeamTransaction, space: Space) -> AsyncIterator[_Tried]:
+    """An optional read of one space: when a statement fails the transaction goes back to where it was, and the block ends as failed."""
+    connection, tried = transaction.connection, _Tried()
+    try:
+        async with connection.pipeline():
+            await connection.execute("savepoint communities")
+            await transaction.enter(space.space_id)
+            yield tried
+    except psycopg.Error as error:
+        if connection.closed or error.sqlstate == "57014":
+            raise
+        await connection.execute("rollback to savepoint communities")
+        transaction.forget_space()
+        tried.failed = True
 
 
 def _row(row: dict[str, Any], member_keys: Sequence[str]) -> CommunityRow:

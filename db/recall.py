@@ -140,7 +140,7 @@ class PostgresRecallSnapshot:
 
     async def read_communities(
         self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
-    ) -> list[CommunityRow]:
+    ) -> list[CommunityRow] | None:
         return await communities(self._transaction, space, snapshot_id, numbers, direct=direct, covered=covered, most=most)
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:

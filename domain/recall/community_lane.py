@@ -85,7 +85,9 @@ async def fill_community_lane(state: RecallState, fetched: Mapping[UUID, Fetched
         batch = ranked[place : place + state.request.community_limit - len(lane)]
         place += len(batch)
         with state.record.step("fill_communities"):
-            await _fill(state, served, batch, candidates, lane)
+            if not await _fill(state, served, batch, candidates, lane):
+                state.degradations.add(Degradation("communities", "community_discovery_unavailable"))
+                break
     return lane
 
 
@@ -144,8 +146,8 @@ def _place(row: SeededGroup, said: Mapping[str, int], rank_of: Mapping[str, int]
 
 async def _fill(
     state: RecallState, served: Sequence[Served], batch: Sequence[Ranked], candidates: Sequence[tuple[Space, str]], lane: list[CommunityItem]
-) -> None:
-    """Read the communities of the batch and append those that have something to say, in its order."""
+) -> bool:
+    """Read the communities of the batch and append those that have something to say, in its order; False where they could not be read."""
     most = state.request.community_relationship_limit
     rows: dict[tuple[int, int], CommunityRow] = {}
     for place, space in enumerate(served):
@@ -155,6 +157,8 @@ async def _fill(
             found = await state.snapshot.read_communities(
                 space.space, space.snapshot_id, numbers, direct=direct, covered=sorted(state.covered), most=most + 1
             )
+            if found is None:
+                return False
             rows.update({(place, row.community_no): row for row in found})
     wanted: dict[Space, list[str]] = defaultdict(list)
     for (place, _), row in rows.items():
@@ -169,6 +173,7 @@ async def _fill(
             state.nested.update(key for key in filled.member_keys[:most] if groups.get(key))
             lane.append(_item(filled, served[item.space_place], len(lane) + 1, relationships, truncated=len(filled.member_keys) > most))
     state.covered |= state.nested
+    return True
 
 
 def _relationships(space: Space, keys: Iterable[str], groups: Mapping[str, Sequence[RelationshipRow]]) -> list[RelationshipItem]:

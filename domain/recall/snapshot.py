@@ -84,8 +84,11 @@ class RecallSnapshot(Protocol):
 
     async def read_communities(
         self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
-    ) -> list[CommunityRow]:
-        """Those of the communities that have an eligible member that is not covered, unordered, each with at most `most` of them."""
+    ) -> list[CommunityRow] | None:
+        """Those of the communities that have an eligible member that is not covered, unordered, each with at most `most` of them.
+
+        None where they could not be read.
+        """
         ...
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
