@@ -59,7 +59,7 @@ async def assemble(conninfo: str, settings: Settings, *, name: str, make_embedde
     local = LocalEmbedder(threads=settings.embedding_threads) if make_embedder is None else None
     bare: Embedder = local or _made(make_embedder)
     embedder = QueryVectorCache(bare, entries=settings.query_cache_entries) if settings.query_cache_entries else bare
-    pool = make_pool(conninfo, size=settings.pool_size, name=name)
+    pool = make_pool(conninfo, size=settings.pool_size, name=name, prepare=settings.prepared_statements == "on")
     try:
         await pool.open()
         await require_safe_role(pool)

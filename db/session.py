@@ -30,13 +30,14 @@ Begun = TypeVar("Begun")
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
 
-def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True) -> Pool:
+def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prepare: bool = True) -> Pool:
     """A closed pool of autocommit connections with dict rows; open it with `await pool.open()`.
 
     `vectors` lets them carry vectors; the role must then find the extension's types on its search path.
 
     Statements are prepared at their first use. Were it the sixth, psycopg would take a statement for prepared that a failed
-    or cancelled pipeline never parsed, and the connection would refuse it for good.
+    or cancelled pipeline never parsed, and the connection would refuse it for good. Without `prepare` none ever is, which a
+    pooler in transaction mode needs: the next transaction has another server connection, which knows no statement of this one.
     """
     return AsyncConnectionPool(
         conninfo,
@@ -49,7 +50,7 @@ def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True) -> P
             "autocommit": True,
             "row_factory": dict_row,
             "application_name": f"commonlore-{name}",
-            "prepare_threshold": 0,
+            "prepare_threshold": 0 if prepare else None,
         },
         configure=register_vector_async if vectors else None,
         open=False,

@@ -75,6 +75,11 @@ FIELDS: Mapping[str, Field] = {
     "port": Field(_integer(0, 65535), "0 to 65535; 0 takes a free one", "Where the API listens."),
     "allowed_hosts": Field(_hosts, "host names, separated by commas", "Host headers that are answered besides the address the API listens on."),
     "pool_size": Field(_integer(1, 500), "1 to 500", "Database connections of one API process."),
+    "prepared_statements": Field(
+        _switch,
+        "on or off",
+        "Whether statements are prepared once for each connection; off behind a pooler in transaction mode that does not carry them over.",
+    ),
     "request_timeout_ms": Field(_integer(100, 600_000), "100 to 600000", "The longest one request may take, in milliseconds."),
     "header_timeout_ms": Field(
         _integer(100, 600_000),
@@ -107,6 +112,7 @@ class Settings:
     port: int = 7411
     allowed_hosts: tuple[str, ...] = ()
     pool_size: int = 10
+    prepared_statements: str = "on"
     request_timeout_ms: int = 30_000
     header_timeout_ms: int = 10_000
     body_limit_bytes: int = 16 * 1024 * 1024

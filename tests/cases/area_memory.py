@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 from tests.cases.adapter import Actor, World, case, refusal, split_of
+from tests.cases.area_vector import a_team_of_relationships, generation, related
 from tests.support.memory import a_relationship
 from tests.support.server import running_service
 
@@ -242,6 +244,38 @@ def no_group_is_shown_twice(world: World) -> None:
 
     assert shown > 50
     assert [] == twice
+
+
+@case("B211-b")
+def an_activation_between_recalls_is_seen_whole_or_not_at_all(world: World) -> None:
+    """One between two recalls, then thirty during sixty: each answer is wholly by words, or wholly by both."""
+    ann = world.actor()
+    a_team_of_relationships(ann)
+    query = "pelican zebra harbour"
+    generation(world, ann, "embedding")
+    by_words = related(ann, query)
+    generation(world, ann, "current")
+    by_both = related(ann, query)
+    stop = threading.Event()
+
+    def activate() -> int:
+        turns = 0
+        while not stop.wait(0.01):
+            generation(world, ann, "embedding" if turns % 2 == 0 else "current")
+            turns += 1
+        return turns
+
+    with ThreadPoolExecutor(1) as threads:
+        switching = threads.submit(activate)
+        answers = [related(ann, query) for _ in range(60)]
+        stop.set()
+        turns = switching.result()
+
+    assert turns >= 10
+    assert (("pending", ["relationship_vector_warming"]), ("current", [])) == tuple((item["state"], item["codes"]) for item in (by_words, by_both))
+    assert by_words["lane"] != by_both["lane"]
+    assert [] == [answer for answer in answers if answer not in (by_words, by_both)]
+    assert by_words in answers and by_both in answers
 
 
 @case("B212-a")

@@ -11,14 +11,17 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import psycopg
 from psycopg import sql
 
 from commonlore.domain.ports import Embedder
 from tests.cases.adapter import Actor, World, case, in_team
 from tests.cases.area_vector import QUERY, PlacedEmbedder, _exact
+from tests.support.api_process import api_processes
 from tests.support.copies import copy_rows, copy_texts, unchecked
 from tests.support.databases import TestDatabase, clone, drop
 from tests.support.embedders import FailingEmbedder
@@ -135,6 +138,35 @@ def _beside(database: TestDatabase, crowd: int) -> Iterator[tuple[Service, Actor
         with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
             connection.execute("vacuum analyze")
         yield service, small
+
+
+@case("B121-a")
+def several_processes_serve_one_database(world: World) -> None:
+    """Each opens connections of its own, after it has begun."""
+    with _database(world) as database:
+        with running_service(database) as service:
+            holder = service.key("one")
+            Actor(holder, service.client(holder)).ingest_all([f"kumquat {number}" for number in range(10)])
+        with api_processes(database, 4, pool_size=3) as processes:
+
+            def ask(number: int) -> tuple[int, list[str]]:
+                url = f"http://127.0.0.1:{processes[number % 4].port}/v1/recall_memory"
+                headers = {"authorization": f"Bearer {holder.text}"}
+                answer = httpx.post(url, json={"query": f"kumquat {number % 10}", "limit": 1}, headers=headers, timeout=60)
+                return answer.status_code, [item["context"] for item in answer.json()["results"]]
+
+            with ThreadPoolExecutor(32) as threads:
+                answers = list(threads.map(ask, range(100)))
+            backends = [process.backends() for process in processes]
+            with psycopg.connect(database.admin_conninfo) as admin:
+                rows = admin.execute(
+                    "select pid from pg_stat_activity where application_name = 'commonlore-api' and datname = current_database()"
+                ).fetchall()
+
+    assert [(200, [f"kumquat {number % 10}"]) for number in range(100)] == answers
+    assert all(2 <= len(pids) <= 3 for pids in backends), backends
+    assert sum(map(len, backends)) == len(set().union(*backends))
+    assert {pid for (pid,) in rows} == set().union(*backends)
 
 
 @case("B016-b")

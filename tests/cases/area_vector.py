@@ -282,3 +282,52 @@ def a_text_larger_than_a_batch_of_work_is_processed(world: World) -> None:
     assert made["evidence"][0]["parts"] > 128
     assert [made["evidence"][0]["parts"] - 32] == vectors
     assert "current" == ann.recall("harbour b131")["search_states"]["evidence"]
+
+
+def generation(world: World, actor: Actor, state: str) -> None:
+    """The state of the actor's team's relationship vectors, told to the database: the rebuild that would set it is a part of its own."""
+    with world.admin() as admin:
+        admin.execute("update commonlore.projection_generation set state = %s where team_id = %s", (state, actor.holder.team_id))
+
+
+def related(actor: Actor, query: str) -> dict[str, Any]:
+    """What a recall says of relationships, and its evidence."""
+    answer = actor.recall(query, limit=1, relationship_limit=20)
+    return {
+        "lane": [item["relationship_id"] for item in answer["related_relationships"]],
+        "state": answer["search_states"]["relationships"],
+        "codes": [item["code"] for item in answer["degradations"] if item["frontier"] == "relationships"],
+        "evidence": (answer["search_states"]["evidence"], [item["evidence_id"] for item in answer["results"]]),
+    }
+
+
+def a_team_of_relationships(actor: Actor) -> None:
+    """Twelve that the word finds in one order and the meaning in another; the evidence that a recall shows covers none."""
+    for number in range(12):
+        name, words = f"Project{number}", "zebra " * (1 + number % 3) + "harbour " * (number % 4)
+        proposal = a_relationship(name, "needs", f"{words}thing {number}", kinds=("project", "concept"))
+        actor.ingest(f"{name} needs {words}thing {number}.", relationships=[proposal])
+    actor.ingest("pelican zebra pelican zebra pelican")
+
+
+@case("B047-a")
+def a_rebuild_that_stands_still_leaves_words(world: World) -> None:
+    """Half of the vectors are there. The lane is that of no vectors at all, so none of the half took part."""
+    ann = world.actor()
+    a_team_of_relationships(ann)
+    query = "pelican zebra harbour"
+    before = related(ann, query)
+    generation(world, ann, "embedding")
+    with world.admin() as admin:
+        keys = admin.execute("select relationship_id from commonlore.relationship where team_id = %s order by 1", (ann.holder.team_id,)).fetchall()
+        lanes = []
+        for part in (keys[::2], keys[1::2]):
+            admin.execute("delete from commonlore.relationship_vector_1 where relationship_id = any(%s)", ([key for (key,) in part],))
+            lanes.append(related(ann, query))
+
+    assert (12, "current", []) == (len(keys), before["state"], before["codes"])
+    assert ("pending", ["relationship_vector_warming"]) == (lanes[0]["state"], lanes[0]["codes"])
+    assert lanes[0] == lanes[1]
+    assert lanes[0]["lane"] != before["lane"]
+    assert lanes[0]["evidence"] == before["evidence"]
+    assert "current" == before["evidence"][0]

@@ -72,7 +72,6 @@ WAITING: dict[str, str] = {
     "B043-a": _GENERATIONS,
     "B043-c": _GENERATIONS,
     "B045-a": _GENERATIONS,
-    "B047-a": _GENERATIONS,
     "B072-b": _ADMIN,
     "B085-b": _EXPORT,
     "B091-b": _CUES,
@@ -81,9 +80,6 @@ WAITING: dict[str, str] = {
     "B093-d": _CUES,
     "B102-b": _STDIO,
     "B110-b": _ADMIN,
-    "B115-a": _SCALE,
-    "B116-b": _SCALE,
-    "B121-a": _SCALE,
     "B123-a": _WORKERS,
     "B124-b": _WORKERS,
     "B125-a": _WORKERS,
@@ -114,7 +110,6 @@ WAITING: dict[str, str] = {
     "B171-a": _EXPORT,
     "B172-a": _STDIO,
     "B183-b": _STDIO,
-    "B211-b": _GENERATIONS,
     "B216-b": _REDIS,
 }
 
