@@ -135,6 +135,7 @@ class Edge:
 
     async def _show_metrics(self, _: Scope, __: Receive, send: Send) -> None:
         assert self._metrics is not None
+        await self._metrics.refresh()
         await send_bytes(send, 200, self._metrics.render(), {"content-type": self._metrics.content_type, "cache-control": "no-store"})
 
     def _admit(self, scope: Scope, exchange: Exchange) -> None:

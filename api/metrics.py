@@ -5,7 +5,7 @@ Made only where `COMMONLORE_METRICS` is on; `Edge` decides who may read them. `d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -13,17 +13,24 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from commonlore.api.measure import Measure
+from commonlore.db.jobs import QueueNumbers, WorkerNumbers
+from commonlore.domain.errors import CommonloreError
+from commonlore.domain.jobs.kind import KINDS
 
 _REQUEST_BUCKETS = (0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30)
 _STEP_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5)
 
 
+ReadQueue = Callable[[], Awaitable[tuple[list[QueueNumbers], WorkerNumbers]]]
+
+
 class Metrics:
-    """`pool` and `cache` are asked when somebody reads: connections by state, and queries by where their vector came from."""
+    """`pool`, `cache` and `queue` are asked when somebody reads: connections by state, queries by where their vector came from, and jobs."""
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, *, pool: Callable[[], Mapping[str, int]], cache: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, *, pool: Callable[[], Mapping[str, int]], cache: Callable[[], Mapping[str, int]], queue: ReadQueue | None = None) -> None:
+        self._queue, self._jobs = queue, _Jobs()
         self._registry = CollectorRegistry()
         labels = ("operation", "status")
         self._requests = Counter("commonlore_requests", "Requests answered.", labels, registry=self._registry)
@@ -35,6 +42,7 @@ class Metrics:
         )
         self._degradations = Counter("commonlore_degradations", "Degradations stated.", ("frontier", "code"), registry=self._registry)
         self._registry.register(_Asked(pool, cache))
+        self._registry.register(self._jobs)
 
     def observe(self, measure: Measure, status: int) -> None:
         """Count one request that is over. `status` is that of the HTTP answer, 499 where the client left."""
@@ -47,8 +55,15 @@ class Metrics:
             for step, seconds in measure.record.seconds.items():
                 self._steps.labels(step).observe(seconds)
 
+    async def refresh(self) -> None:
+        """Ask for the numbers of the queue; where the database does not answer there are none."""
+        try:
+            self._jobs.numbers = await self._queue() if self._queue else None
+        except CommonloreError:
+            self._jobs.numbers = None
+
     def render(self) -> bytes:
-        """The text that Prometheus reads."""
+        """The text that Prometheus reads, with the numbers of the last `refresh`."""
         return generate_latest(self._registry)
 
 
@@ -66,3 +81,25 @@ class _Asked(Collector):
         for source, number in self._cache().items():
             queries.add_metric((source,), number)
         return connections, queries
+
+
+class _Jobs(Collector):
+    """The queue and the workers, over all teams and processes; every queue that there is has its numbers, nothing waiting among them."""
+
+    numbers: tuple[list[QueueNumbers], WorkerNumbers] | None = None
+
+    def collect(self) -> Iterable[Metric]:
+        if self.numbers is None:
+            return
+        queues = {name: QueueNumbers(name, 0, 0, 0, 0) for name in sorted({kind.queue for kind in KINDS.values()})}
+        queues |= {found.queue: found for found in self.numbers[0]}
+        jobs = GaugeMetricFamily("commonlore_jobs", "Jobs in the queue.", labels=("queue", "state"))
+        oldest = GaugeMetricFamily("commonlore_oldest_pending_job_seconds", "How long the oldest job that is due waits.", labels=("queue",))
+        for name, found in queues.items():
+            for state, number in (("waiting", found.waiting), ("running", found.running), ("dead", found.dead)):
+                jobs.add_metric((name, state), number)
+            oldest.add_metric((name,), found.oldest_seconds)
+        workers = self.numbers[1]
+        yield from (jobs, oldest, GaugeMetricFamily("commonlore_workers", "Workers that report.", value=workers.workers))
+        if workers.silent_seconds is not None:
+            yield GaugeMetricFamily("commonlore_worker_silent_seconds", "Since the last report of any worker.", value=workers.silent_seconds)

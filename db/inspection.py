@@ -33,12 +33,18 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The queue by state, and when the oldest job that waits was due to run."""
+    """The queue by state, and when the oldest job that waits was due to run; who reports, and why jobs are dead.
+
+    `workers` is None where this role may not see them; `reasons` are the commonest first.
+    """
 
     todo: int
     doing: int
     failed: int
     oldest_todo: datetime | None
+    workers: int | None = None
+    last_report: datetime | None = None
+    reasons: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +153,18 @@ def _jobs(connection: psycopg.Connection) -> Jobs | None:
     try:
         row = connection.execute(
             "select count(*) filter (where j.status = 'todo'), count(*) filter (where j.status = 'doing'), count(*) filter (where j.status = 'failed'),"
-            " (select min(e.at) from procrastinate.procrastinate_jobs t join procrastinate.procrastinate_events e on e.job_id = t.id"
-            "  where t.status = 'todo' and e.type = 'deferred' and coalesce(t.scheduled_at <= now(), true))"
+            " (select min(coalesce(t.scheduled_at, e.at)) from procrastinate.procrastinate_jobs t"
+            "  join procrastinate.procrastinate_events e on e.job_id = t.id"
+            "  where t.status = 'todo' and e.type = 'deferred' and coalesce(t.scheduled_at <= now(), true)),"
+            " (select count(*) from procrastinate.procrastinate_workers w where w.last_heartbeat > now() - interval '60 seconds'),"
+            " (select max(w.last_heartbeat) from procrastinate.procrastinate_workers w)"
             " from procrastinate.procrastinate_jobs j"
         ).fetchone()
+        reasons = connection.execute(
+            "select r.reason, count(*) from commonlore.job r where r.state = 'dead' group by r.reason order by count(*) desc, r.reason limit 5"
+        ).fetchall()
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
         return None
     assert row is not None
-    return Jobs(*row)
+    todo, doing, failed, oldest, workers, reported = row
+    return Jobs(todo, doing, failed, oldest, workers, reported, tuple((str(reason), int(number)) for reason, number in reasons))

@@ -29,6 +29,8 @@ def contents_findings(contents: Contents) -> Iterator[Finding]:
     yield from _backlog(contents)
     if contents.jobs is not None:
         yield _queue(contents.jobs)
+        if contents.jobs.workers is not None:
+            yield _workers(contents.jobs.workers, contents.jobs.last_report)
 
 
 def _versions(contents: Contents) -> Iterator[Finding]:
@@ -64,15 +66,31 @@ def _backlog(contents: Contents) -> Iterator[Finding]:
 
 
 def _queue(jobs: Jobs) -> Finding:
-    text = f"{jobs.todo} to do, {jobs.doing} running, {jobs.failed} failed"
+    text = f"{jobs.todo} to do, {jobs.doing} running, {jobs.failed} dead"
     waits = datetime.now(UTC) - jobs.oldest_todo if jobs.oldest_todo else timedelta()
     if waits > _OLD_JOB:
         return Finding(
             "jobs", "warn", f"{text}; the oldest waits for {int(waits.total_seconds() // 60)} minutes", "Start a worker: `commonlore worker`."
         )
     if jobs.failed:
-        return Finding("jobs", "warn", text, "The worker's log says why they failed.")
+        why = ", ".join(f"{number} {reason}" for reason, number in jobs.reasons)
+        advice = (
+            "`commonlore jobs list --state dead` shows them, `commonlore jobs retry` queues one anew; docs/reference/jobs.md explains the reasons."
+        )
+        return Finding("jobs", "warn", f"{text} ({why})" if why else text, advice)
     return Finding("jobs", "ok", text)
+
+
+def _workers(workers: int, last_report: datetime | None) -> Finding:
+    if workers:
+        return Finding("workers", "ok", f"{workers} report")
+    if last_report is None:
+        found = "no worker reports"
+    else:
+        found = f"no worker has reported for {int((datetime.now(UTC) - last_report).total_seconds() // 60)} minutes"
+    return Finding(
+        "workers", "warn", found, "Start one: `commonlore up` has one, `commonlore worker` is one. Until then nothing that can wait is done."
+    )
 
 
 def role_findings(addresses: Addresses) -> Iterator[Finding]:

@@ -144,13 +144,14 @@ def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
 
 def _metrics(adapters: Adapters) -> Metrics:
     from commonlore.api.metrics import Metrics
+    from commonlore.db.jobs import read_numbers
 
     def pool() -> dict[str, int]:
         found = adapters.pool.get_stats()
         size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
         return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0)}
 
-    return Metrics(pool=pool, cache=adapters.query_counts)
+    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool))
 
 
 def _server(app: Any, settings: Settings) -> Any:

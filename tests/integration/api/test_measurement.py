@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import httpx
+import psycopg
 import pytest
 
 from commonlore.domain.recall.record import STEPS
@@ -72,9 +73,26 @@ def test_the_numbers_are_totals_without_ids_and_content(measured: Service) -> No
     assert (1, 2) == (value(text, 'commonlore_query_vectors_total{source="hits"}'), value(text, 'commonlore_query_vectors_total{source="misses"}'))
     assert 'commonlore_pool_connections{state="idle"}' in text
     labels = set(re.findall(r'(\w+)="[^"]*"', text))
-    assert {"operation", "status", "step", "frontier", "code", "state", "source", "le"} == labels
+    assert {"operation", "status", "step", "frontier", "code", "state", "source", "le", "queue"} == labels
     assert None is re.search(r"[0-9a-f]{8}-[0-9a-f]{4}", text)
     assert not any(word in text for word in (SECRET, "atlas", "member-"))
+
+
+def test_the_queue_is_told_over_all_teams_with_the_age_of_the_oldest(measured: Service) -> None:
+    """By queue; how long the oldest job that is due waits, and that nobody takes it."""
+    client, own = measured.client(measured.key()), measured.client()
+    before = own.get("/metrics").text
+    measured.embedder.inner = FailingEmbedder()
+    client.post("/v1/remember", json={"evidence": [{"content": SECRET}]})
+    with psycopg.connect(measured.database.admin_conninfo, autocommit=True) as connection:
+        connection.execute("update procrastinate.procrastinate_events set at = at - interval '100 seconds'")
+    text = own.get("/metrics").text
+
+    oldest = 'commonlore_oldest_pending_job_seconds{queue="embedding"}'
+    assert 'commonlore_jobs{queue="embedding",state="waiting"} 0.0' in before and f"{oldest} 0.0" in before
+    assert 1 == value(text, 'commonlore_jobs{queue="embedding",state="waiting"}')
+    assert 100 <= value(text, oldest) <= 130
+    assert "commonlore_workers 0.0" in text and "commonlore_worker_silent_seconds" not in text
 
 
 @pytest.mark.parametrize(

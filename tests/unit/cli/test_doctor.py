@@ -22,7 +22,7 @@ HEALTHY = Contents(
     contract_key=CONTRACT.key,
     pending_vectors=0,
     failed_vectors=0,
-    jobs=Jobs(0, 0, 0, None),
+    jobs=Jobs(0, 0, 0, None, 1, datetime.now(UTC)),
 )
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
@@ -46,6 +46,8 @@ def test_a_healthy_database_needs_nothing() -> None:
         ({"failed_vectors": 2}, "vectors", "warn"),
         ({"jobs": Jobs(1, 0, 0, LONG_AGO)}, "jobs", "warn"),
         ({"jobs": Jobs(0, 0, 3, None)}, "jobs", "warn"),
+        ({"jobs": Jobs(0, 0, 0, None, 0, LONG_AGO)}, "workers", "warn"),
+        ({"jobs": Jobs(0, 0, 0, None, 0)}, "workers", "warn"),
     ],
 )
 def test_each_fault_is_named_with_what_to_do(changed: dict[str, object], name: str, state: str) -> None:
@@ -55,6 +57,14 @@ def test_each_fault_is_named_with_what_to_do(changed: dict[str, object], name: s
 
     assert [(name, state)] == [(finding.name, finding.state) for finding in bad]
     assert bad[0].advice
+
+
+def test_dead_jobs_are_told_with_their_reasons_and_silence_with_its_length() -> None:
+    jobs = Jobs(0, 0, 3, None, 0, LONG_AGO, (("too_large", 2), ("worker_lost", 1)))
+
+    found = {finding.name: finding.found for finding in contents_findings(replace(HEALTHY, jobs=jobs))}
+
+    assert ("0 to do, 0 running, 3 dead (2 too_large, 1 worker_lost)", "no worker has reported for 60 minutes") == (found["jobs"], found["workers"])
 
 
 def test_a_role_that_sees_no_team_is_no_fault() -> None:
