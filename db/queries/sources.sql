@@ -41,11 +41,16 @@ insert into commonlore.evidence_source_revision (team_id, space_epoch, revision_
 values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(revision_id)s::uuid, %(source_id)s::uuid, %(revision_token)s::text, %(now)s::timestamptz);
 
 -- name: insert_revision
--- One row when the source never had this token; none otherwise. The source is locked.
+-- One row when the source never had this token; none otherwise. The source is locked. Whatever the clock says, the revision is known after
+-- the one that it takes the place of.
 insert into commonlore.evidence_source_revision
     (team_id, space_epoch, revision_id, source_id, revision_token, previous_revision_id, known_from)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(revision_id)s::uuid, %(source_id)s::uuid, %(revision_token)s::text,
-        %(previous_revision_id)s::uuid, %(now)s::timestamptz)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, %(revision_id)s::uuid, %(source_id)s::uuid, %(revision_token)s::text,
+       %(previous_revision_id)s::uuid, greatest(%(now)s::timestamptz, p.known_from + interval '1 microsecond')
+from commonlore.evidence_source_revision p
+where p.revision_id = %(previous_revision_id)s::uuid
+  and p.team_id = %(team_id)s::uuid -- tenant
+  and p.space_epoch = %(space_epoch)s::bigint -- tenant
 on conflict (team_id, space_epoch, source_id, revision_token) do nothing
 returning revision_id;
 
