@@ -16,7 +16,7 @@ from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
 from commonlore.db.correct import PostgresCorrections
 from commonlore.db.ledger import LedgerSession, PostgresLedger
-from commonlore.db.recall import recall_snapshot
+from commonlore.db.recall import SpacesLastRead, recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
@@ -26,7 +26,7 @@ from commonlore.domain.correct.result import CorrectResult
 from commonlore.domain.correct.service import correct
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
-from commonlore.domain.recall.plan import QueryVector
+from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.service import recall
@@ -52,6 +52,7 @@ class MemoryOperations:
 
     adapters: Adapters
     _used: dict[UUID, set[UUID]] = field(default_factory=dict)
+    _last_read: SpacesLastRead = field(default_factory=SpacesLastRead)
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
         prepared = await self._prepare(request)
@@ -106,18 +107,28 @@ class MemoryOperations:
         return answer
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
-        request.validate()
         adapters, measure = self.adapters, current()
         record = measure.record
+        with record.step("parse_intent"):
+            intent = parse_intent(request)
         async with AsyncExitStack() as stack:
             with record.step("authenticate"):
-                snapshot = await stack.enter_async_context(recall_snapshot(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms))
+                opening = recall_snapshot(
+                    adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms, intent=intent, last_read=self._last_read
+                )
+                snapshot = await stack.enter_async_context(opening)
             self.note(snapshot.actor)
             snapshot.actor.require("read")
             embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             try:
                 result = await recall(
-                    request, snapshot=snapshot, vector=embedding, policy=adapters.policy, recall_id=f"rec_{adapters.new_id()}", record=record
+                    request,
+                    snapshot=snapshot,
+                    vector=embedding,
+                    policy=adapters.policy,
+                    recall_id=f"rec_{adapters.new_id()}",
+                    record=record,
+                    intent=intent,
                 )
             finally:
                 embedding.cancel()

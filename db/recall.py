@@ -35,15 +35,63 @@ HYDRATE = complete("hydrate")
 HISTORY = complete("history", past=True)
 
 
+class SpacesLastRead:
+    """Which spaces the latest recalls of each key read, so that the next one can ask for their statistics while the key is checked.
+
+    Nothing follows from it but a round trip saved: what was asked for other spaces than the key may read now is not looked at.
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._found: dict[PresentedKey, tuple[tuple[Space, int | None], ...]] = {}
+
+    def of(self, key: PresentedKey) -> tuple[tuple[Space, int | None], ...]:
+        return self._found.get(key, ())
+
+    def note(self, key: PresentedKey, spaces: tuple[tuple[Space, int | None], ...]) -> None:
+        """Of a key that was found valid."""
+        self._found.pop(key, None)
+        self._found[key] = spaces
+        if len(self._found) > self._most:
+            del self._found[next(iter(self._found))]
+
+
 @asynccontextmanager
-async def recall_snapshot(pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int) -> AsyncIterator[PostgresRecallSnapshot]:
-    """One state of the database for the holder of a key.
+async def recall_snapshot(
+    pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int, intent: RecallIntent | None = None, last_read: SpacesLastRead | None = None
+) -> AsyncIterator[PostgresRecallSnapshot]:
+    """One state of the database for the holder of a key. With an intent its statistics are read ahead, where the spaces are those of last time.
 
     Raises:
         Unauthenticated: the key is not valid.
     """
-    async with actor_transaction(pool, key, clock=clock, timeout_ms=timeout_ms, snapshot=True) as (actor, transaction):
-        yield PostgresRecallSnapshot(actor, transaction)
+    known = last_read.of(key) if last_read is not None and intent is not None else ()
+    asked: dict[TeamTransaction, list[AsyncCursor[DictRow]]] = {}
+
+    async def ahead(transaction: TeamTransaction) -> None:
+        assert intent is not None
+        transaction.epochs = {space.space_id: epoch for space, epoch in known if epoch is not None}
+        await transaction.connection.execute("savepoint branches")
+        asked[transaction] = [await _ask_statistics(transaction, intent, space) for space, _ in known]
+
+    async with actor_transaction(pool, key, clock=clock, timeout_ms=timeout_ms, snapshot=True, ahead=ahead if known else None) as (
+        actor,
+        transaction,
+    ):
+        spaces = tuple((space, transaction.epochs.get(space.space_id)) for space in actor.spaces_to_read)
+        snapshot = PostgresRecallSnapshot(actor, transaction)
+        if transaction in asked and spaces == known:
+            snapshot.statistics_ahead = list(zip(actor.spaces_to_read, asked[transaction], strict=True))
+        else:
+            transaction.forget_space()
+        if last_read is not None:
+            last_read.note(key, spaces)
+        yield snapshot
+
+
+async def _ask_statistics(transaction: TeamTransaction, intent: RecallIntent, space: Space) -> AsyncCursor[DictRow]:
+    await transaction.enter(space.space_id)
+    return await transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))
 
 
 class PostgresRecallSnapshot:
@@ -55,6 +103,7 @@ class PostgresRecallSnapshot:
         self._frontier = Frontier(transaction)
         self._generation = 1
         self.lost_spaces: set[UUID] = set()
+        self.statistics_ahead: list[tuple[Space, AsyncCursor[DictRow]]] = []
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         """A private space that cannot be read is left out; the shared one must be read.
@@ -64,23 +113,22 @@ class PostgresRecallSnapshot:
         """
         connection, spaces = self._transaction.connection, self.actor.spaces_to_read
         try:
-            async with connection.pipeline():
-                await connection.execute("savepoint branches")
-                cursors = [(space, await self._ask_statistics(intent, space)) for space in spaces]
+            if cursors := self.statistics_ahead:
                 found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
+            else:
+                async with connection.pipeline():
+                    await connection.execute("savepoint branches")
+                    cursors = [(space, await _ask_statistics(self._transaction, intent, space)) for space in spaces]
+                    found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
         except psycopg.Error as error:
             await self._recover(error)
             found = [(space, alone) for space in spaces if (alone := await self._statistics_alone(intent, space)) is not None]
         self._generation = found[0][1].generation if found else 1
         return found
 
-    async def _ask_statistics(self, intent: RecallIntent, space: Space) -> AsyncCursor[DictRow]:
-        await self._transaction.enter(space.space_id)
-        return await self._transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))
-
     async def _statistics_alone(self, intent: RecallIntent, space: Space) -> SpaceStatistics | None:
         try:
-            return _statistics(await _one(await self._ask_statistics(intent, space)))
+            return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
         except psycopg.Error as error:
             if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error

@@ -28,6 +28,7 @@ from commonlore.domain.time import Clock
 _SQL = statements("session")
 Begun = TypeVar("Begun")
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
+Ahead = Callable[["TeamTransaction"], Awaitable[None]]
 
 
 def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prepare: bool = True) -> Pool:
@@ -159,22 +160,37 @@ async def _roll_back(connection: AsyncConnection[DictRow]) -> None:
 
 @asynccontextmanager
 async def actor_transaction(
-    pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int, snapshot: bool = False
+    pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int, snapshot: bool = False, ahead: Ahead | None = None
 ) -> AsyncIterator[tuple[Actor, TeamTransaction]]:
     """`team_transaction` for the holder of a key, checked inside the same transaction: a revocation counts at once.
+
+    `ahead` asks more in the same round trip; where that fails it is as if it had not been asked.
 
     Raises:
         Unauthenticated: unknown, wrong, revoked and expired keys alike.
     """
 
-    async def begin(connection: AsyncConnection[DictRow]) -> dict[str, Any] | None:
+    async def opened(connection: AsyncConnection[DictRow], ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
+        transaction = TeamTransaction(connection, key.team_id)
         async with connection.pipeline():
             await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
             parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
-            return await (await connection.execute(_SQL["authenticate"], parameters)).fetchone()
+            found = await connection.execute(_SQL["authenticate"], parameters)
+            if ahead is not None:
+                await ahead(transaction)
+            return transaction, await found.fetchone()
 
-    async with _begun(pool, begin) as (connection, row):
-        transaction = TeamTransaction(connection, key.team_id)
+    async def begin(connection: AsyncConnection[DictRow]) -> tuple[TeamTransaction, dict[str, Any] | None]:
+        if ahead is not None:
+            try:
+                return await opened(connection, ahead)
+            except psycopg.Error as error:
+                if connection.closed or error.sqlstate == "57014":
+                    raise
+                await _roll_back(connection)
+        return await opened(connection, None)
+
+    async with _begun(pool, begin) as (_, (transaction, row)):
         actor = _actor(key, row)
         transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
         yield actor, transaction

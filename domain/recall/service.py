@@ -38,16 +38,20 @@ async def recall(
     policy: RankingPolicy,
     recall_id: str,
     record: Recorder,
+    intent: RecallIntent | None = None,
 ) -> RecallResult:
     """Answer one request from one snapshot. `vector` must be cheap to await again. `record` hears of every step.
+
+    `intent` is the request's, where the caller has parsed it already.
 
     Raises:
         Forbidden: the key lacks the scope read.
         CommonloreError: the evidence of the team's shared space, or the rows behind a candidate, could not be read.
     """
     snapshot.actor.require("read")
-    with record.step("parse_intent"):
-        intent = parse_intent(request)
+    if intent is None:
+        with record.step("parse_intent"):
+            intent = parse_intent(request)
     with record.step("read_statistics"):
         statistics = await snapshot.read_statistics(intent)
     with record.step("make_plan"):

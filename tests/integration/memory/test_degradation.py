@@ -312,7 +312,8 @@ async def test_rows_behind_candidates_that_cannot_be_read_are_an_error(memory: M
     with pytest.raises(CommonloreError) as caught:
         await memory.recall(ann, "pelican")
 
-    assert ("internal_failure" if table == "evidence" else "hydration_failed") == caught.value.code  # whether there are sessions is asked before
+    # Whether a space has sessions is asked of `evidence` before; which plan meets the broken rows there is not promised.
+    assert caught.value.code in (("internal_failure", "hydration_failed") if table == "evidence" else ("hydration_failed",))
 
 
 async def test_a_broken_branch_is_whole_again_at_once(memory: Memory) -> None:

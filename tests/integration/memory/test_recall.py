@@ -338,6 +338,20 @@ async def test_entities_of_two_spaces_are_never_joined(memory: Memory) -> None:
     assert len(kinds) == len(subjects)
 
 
+async def test_what_was_asked_ahead_for_other_spaces_is_not_looked_at(memory: Memory) -> None:
+    """The statistics go out with the check of the key, for the spaces of last time: first a private space comes, then the shared one changes its epoch."""
+    ann = await memory.key()
+    await memory.remember(ann, content="The pelican is shared.")
+    first = await memory.recall(ann, "pelican")
+    await memory.remember(ann, content="The pelican is private.", target_space="private")
+    second = await memory.recall(ann, "pelican")
+    memory.sql("update commonlore.space set lifecycle_state = 'retired' where space_kind = 'credential_private' and team_id = %s", ann.team_id)
+    third = await memory.recall(ann, "pelican")
+
+    assert [1, 2, 1] == [len(answer["results"]) for answer in (first, second, third)]
+    assert [[], [], []] == [answer["degradations"] for answer in (first, second, third)]
+
+
 async def test_a_shared_only_key_reads_the_shared_space_alone(memory: Memory) -> None:
     ann, bot = await memory.key(member="ann"), await memory.key(member="ann", binding="shared_only")
     await memory.remember_all(ann, ["Zebra secret."], target_space="private")
