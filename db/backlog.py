@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from commonlore.db.conflict_review import is_review_due
 from commonlore.db.errors import stating
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
@@ -16,9 +18,10 @@ from commonlore.db.sql import statements
 from commonlore.db.vectors import CONTRACT_ID, as_halfvec
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
-from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, JobKind
+from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, JobKind
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.prepare import search_prefix
+from commonlore.domain.time import Clock, system_clock
 
 log = logging.getLogger(__name__)
 _SQL = statements("worker")
@@ -126,7 +129,7 @@ class SweepResult:
     failed: int
 
 
-async def sweep(pool: Pool, queue: JobQueue | None = None) -> SweepResult:
+async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = system_clock) -> SweepResult:
     """Look at every space once and ask for the jobs that it needs; with a queue, forget jobs that ended long ago.
 
     Teams by id, each in a transaction of its own: one that fails is left to the next sweep and keeps no other from its turn.
@@ -137,7 +140,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None) -> SweepResult:
     spaces = enqueued = failed = 0
     for team_id in teams:
         try:
-            seen, asked = await _sweep_team(pool, team_id)
+            seen, asked = await _sweep_team(pool, team_id, clock())
             if queue is not None:
                 await queue.forget_ended(team_id)
         except CommonloreError as error:
@@ -148,7 +151,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None) -> SweepResult:
     return SweepResult(spaces, enqueued, failed)
 
 
-async def _sweep_team(pool: Pool, team_id: UUID) -> tuple[int, int]:
+async def _sweep_team(pool: Pool, team_id: UUID, now: datetime) -> tuple[int, int]:
     asked = 0
     async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
@@ -160,6 +163,7 @@ async def _sweep_team(pool: Pool, team_id: UUID) -> tuple[int, int]:
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
                 FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
+                REVIEW_CONFLICTS: await is_review_due(transaction, now),
             }
             for kind in (kind for kind, is_wanted in wanted.items() if is_wanted):
                 asked += await _ask(transaction, kind, space_id)

@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from commonlore.db.communities import note_stale
+from commonlore.db.conflict_closing import close_by_decision, scope_of
 from commonlore.db.conflict_views import find_case
-from commonlore.db.conflicts import Write, close_case, review_scopes, write_events
+from commonlore.db.conflicts import Write, write_events
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.submissions import StoredSubmissions, lock_ledger
 from commonlore.domain.conflict.policy import POLICY_VERSION
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.conflict.resolution import absent, require_version, resolve, sides_of, stale
-from commonlore.domain.conflict.result import ContestResult, EndedRelationship, ResolutionResult
-from commonlore.domain.conflict.scope import ConflictScope
+from commonlore.domain.conflict.result import ContestResult, ResolutionResult
 from commonlore.domain.errors import Conflict, invalid
 from commonlore.domain.ids import new_id
 from commonlore.domain.remember.contest import JoinedCase
@@ -33,7 +31,6 @@ from commonlore.domain.submission import Claim, answer_once, request_sha256
 from commonlore.domain.tenancy.actor import Actor, Space
 
 _SQL = statements("conflict")
-_ROWS = statements("ledger_rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +74,7 @@ async def _resolve(call: Call, request: ResolveConflictRequest, space: Space, cl
     sides = sides_of(await (await call.transaction.execute(_SQL["sides"], conflict_id=request.conflict_id)).fetchall())
     decision = resolve(request, sides, of_texts=row["kind"] == "evidence_conflict", now=call.now)
     write = Write(call.transaction, call.actor.profile_id, max(call.now, row["last_known_from"]))
-    time = {"effective_at": decision.effective_at, "effective_time_basis": decision.effective_time_basis}
-    event = {"action": decision.status, "reason": request.reason, "position_id": decision.preferred_position_id, **time}
-    await write_events(write, request.conflict_id, [event], version=row["version"] + 1, after=row["last_ordinal"])
-    await close_case(
-        write,
-        request.conflict_id,
-        decision.status,
-        closed_by="person",
-        version=row["version"] + 1,
-        last_ordinal=row["last_ordinal"] + 1,
-        preferred_position_id=decision.preferred_position_id,
-        effective_at=decision.effective_at,
-        effective_time_basis=decision.effective_time_basis,
-    )
-    ended = await _suppress(write, decision.losing, decision.effective_at) if decision.losing else []
-    opened: list[UUID] = []
-    if row["kind"] == "cross_profile_current_state":
-        opened = await review_scopes(call.transaction, [_scope(row)], profile_id=call.actor.profile_id, now=write.now)
+    ended, opened = await close_by_decision(write, row, decision, reason=request.reason, closed_by="person")
     return ResolutionResult(
         contract_version=CONTRACT_VERSION,
         submission_id=claim.submission_id,
@@ -109,22 +89,6 @@ async def _resolve(call: Call, request: ResolveConflictRequest, space: Space, cl
         opened_conflict_ids=opened,
         space_kind=space.public_kind,
     )
-
-
-def _scope(row: Mapping[str, Any]) -> ConflictScope:
-    return ConflictScope(row["subject_entity_id"], row["predicate_key"], row["polarity"], row["scope_key"])
-
-
-async def _suppress(write: Write, losing: Sequence[UUID], effective_at: datetime | None) -> list[EndedRelationship]:
-    """End the losing statements, each with a version and a transition; texts that no other path carries stop counting with them."""
-    transaction = write.transaction
-    cursor = await transaction.execute(
-        _SQL["suppress"], relationship_ids=list(losing), event_ids=[new_id() for _ in losing], effective_at=effective_at, now=write.now
-    )
-    ended = [EndedRelationship(relationship_id=row["relationship_id"], relationship_version=row["version"]) for row in await cursor.fetchall()]
-    await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=list(losing), now=write.now)
-    await note_stale(transaction, losing, now=write.now)
-    return ended
 
 
 async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> ContestResult | str:
@@ -247,7 +211,7 @@ async def require_case(transaction: TeamTransaction, context: ConflictContext) -
         raise stale()
     require_version(row["status"], row["version"], context.expected_version)
     of_texts = row["kind"] == "evidence_conflict"
-    return JoinedCase(row["conflict_id"], None if of_texts else _scope(row))
+    return JoinedCase(row["conflict_id"], None if of_texts else scope_of(row))
 
 
 def _claim(call: Call, kind: str, request: ResolveConflictRequest | ContestEvidenceRequest) -> Claim:

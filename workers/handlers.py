@@ -9,9 +9,18 @@ from uuid import UUID
 
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.rendering import render_documents
-from commonlore.domain.jobs.kind import DETECT_COMMUNITIES, EMBED_PARTS, FOLD_STATISTICS, RENDER_DOCUMENTS, SCHEDULE_COMMUNITIES, SWEEP
+from commonlore.domain.jobs.kind import (
+    DETECT_COMMUNITIES,
+    EMBED_PARTS,
+    FOLD_STATISTICS,
+    RENDER_DOCUMENTS,
+    REVIEW_CONFLICTS,
+    SCHEDULE_COMMUNITIES,
+    SWEEP,
+)
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_parts
+from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
 
 log = logging.getLogger(__name__)
@@ -28,7 +37,7 @@ async def _fold(run: JobRun) -> Outcome:
 
 
 async def _sweep(run: JobRun) -> Outcome:
-    found = await sweep(run.adapters.pool, run.queue)
+    found = await sweep(run.adapters.pool, run.queue, clock=run.adapters.clock)
     log.debug("sweep: %d spaces, %d asked for, %d teams failed", found.spaces, found.enqueued, found.failed)
     return Outcome.DONE
 
@@ -38,6 +47,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         EMBED_PARTS.name: embed_parts,
         RENDER_DOCUMENTS.name: _render,
         FOLD_STATISTICS.name: _fold,
+        REVIEW_CONFLICTS.name: review_conflicts,
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,
         SWEEP.name: _sweep,

@@ -174,4 +174,6 @@ grant update (version, last_ordinal, status, closed_by, closed_at, preferred_pos
 grant insert on commonlore.conflict_case, commonlore.conflict_position, commonlore.conflict_member, commonlore.conflict_event,
                 commonlore.relationship_transition_event, commonlore.evidence_exclusion to commonlore_worker;
 grant update (status, version, known_to, suppressed_from) on commonlore.relationship to commonlore_worker;
+grant delete on commonlore.evidence_exclusion to commonlore_worker;
+grant insert, update on commonlore.ledger_instant to commonlore_worker;
 """

@@ -72,11 +72,12 @@ FOLD_STATISTICS = JobKind("fold_statistics", "upkeep", "space")
 DETECT_COMMUNITIES = JobKind("detect_communities", "communities", "space", priority=-10, retry=RetryPolicy(first_pause_s=60.0), slice_s=60.0)
 # Asks for runs of detection where a team's time of the day has come.
 SCHEDULE_COMMUNITIES = JobKind("schedule_communities", "upkeep", "installation")
+REVIEW_CONFLICTS = JobKind("review_conflicts", "upkeep", "space")
 # Finds what waits in every space; runs by the clock, for the installation as a whole.
 SWEEP = JobKind("sweep", "upkeep", "installation")
 
 KINDS: Mapping[str, JobKind] = MappingProxyType(
-    {kind.name: kind for kind in (EMBED_PARTS, RENDER_DOCUMENTS, FOLD_STATISTICS, DETECT_COMMUNITIES, SCHEDULE_COMMUNITIES, SWEEP)}
+    {kind.name: kind for kind in (EMBED_PARTS, RENDER_DOCUMENTS, FOLD_STATISTICS, REVIEW_CONFLICTS, DETECT_COMMUNITIES, SCHEDULE_COMMUNITIES, SWEEP)}
 )
 
 

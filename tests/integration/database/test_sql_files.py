@@ -20,7 +20,7 @@ FRAGMENTS = {
     *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone")),
 }
 # Who runs what; everything else is the serving role's.
-OWNERS = {"tenancy": "owner", "worker": "worker", "job_runs": "worker", "community_run": "worker", "isolation": "owner"}
+OWNERS = {"tenancy": "owner", "worker": "worker", "job_runs": "worker", "conflict_review": "worker", "community_run": "worker", "isolation": "owner"}
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")
 
