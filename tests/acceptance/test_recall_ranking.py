@@ -6,6 +6,7 @@ Each has at least one mutation in tests/mutation that turns it red.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -378,6 +379,32 @@ async def test_search_text_never_becomes_evidence(memory: Memory) -> None:
         assert b"saturn" not in shown(answer).lower()
         ids = [item["evidence_id"] for item in answer["results"]]
         assert 2 == memory.sql("select count(*) from commonlore.evidence where evidence_id = any(%s::uuid[])", ids)[0][0]
+
+
+async def test_periods_have_their_start_and_not_their_end(memory: Memory) -> None:
+    """Of invariant 15: to the microsecond, in valid time and in known time, for evidence and relationships alike."""
+    ann = await memory.key()
+    await memory.remember_all(ann, [FIRST])
+    bounds = {"valid_from": "2026-03-01T00:00:00Z", "valid_to": "2026-04-01T00:00:00Z"}
+    await memory.relate(ann, "Kim likes zebra.", "Kim", "likes", "zebra", **bounds)
+    told = datetime.fromisoformat((await memory.recall(ann, "kim zebra", limit=1))["results"][0]["created_at"])
+    start, end, instant = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+    async def shown_at(name: str, moment: datetime) -> tuple[bool, bool]:
+        view = {name: render_instant(moment)}
+        return "Kim likes zebra." in contexts(await memory.recall(ann, "kim zebra", **view)), bool(
+            subjects(await memory.recall(ann, **FOLLOW_UP, **view))
+        )
+
+    for name, moment, expected in (
+        ("valid_at", start - instant, False),
+        ("valid_at", start, True),
+        ("valid_at", end - instant, True),
+        ("valid_at", end, False),
+        ("known_at", told - instant, False),
+        ("known_at", told, True),
+    ):
+        assert (expected, expected) == await shown_at(name, moment), (name, moment)
 
 
 async def test_the_evidence_of_a_relationship_is_that_of_the_view(memory: Memory) -> None:
