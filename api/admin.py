@@ -12,6 +12,7 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
+from commonlore.api.communities_table import COMMUNITIES, CommunityDescription, RequestedRun
 from commonlore.api.curation_table import (
     CURATION,
     AliasOutcome,
@@ -23,6 +24,7 @@ from commonlore.api.curation_table import (
     ReversalOutcome,
 )
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
+from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
     ListCandidatesRequest,
@@ -220,6 +222,12 @@ class AdminOperations(Protocol):
 
     async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome: ...
 
+    async def describe_communities(self, key: PresentedKey, request: DescribeCommunitiesRequest, *, correlation_id: str) -> CommunityDescription: ...
+
+    async def update_communities(self, key: PresentedKey, request: UpdateCommunitiesRequest, *, correlation_id: str) -> CommunityDescription: ...
+
+    async def run_communities(self, key: PresentedKey, request: RunCommunitiesRequest, *, correlation_id: str) -> RequestedRun: ...
+
     async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList: ...
 
     async def describe_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
@@ -353,7 +361,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*CURATION, *JOBS)),
+    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

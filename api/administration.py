@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from commonlore.api import conflicts, curation
+from commonlore.api import communities, conflicts, curation
 from commonlore.api.admin import (
     AdminSpace,
     ConflictDescription,
@@ -29,6 +29,7 @@ from commonlore.api.admin import (
     SpaceList,
     TeamEntry,
 )
+from commonlore.api.communities_table import CommunityDescription, RequestedRun
 from commonlore.api.curation import IdentityWrite
 from commonlore.api.curation_table import (
     AliasOutcome,
@@ -47,6 +48,7 @@ from commonlore.db.identity import Act
 from commonlore.db.retraction import decide_quarantine
 from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.checks import require_visible
+from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
     ListCandidatesRequest,
@@ -215,6 +217,18 @@ class TeamAdministration:
     async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome:
         async with self._acting(key, request) as act:
             return cast(PredicateOutcome, await curation.define_predicate(act, request))
+
+    async def describe_communities(self, key: PresentedKey, request: DescribeCommunitiesRequest, *, correlation_id: str) -> CommunityDescription:
+        async with self._admitted(key, reads=True) as (actor, transaction, now):
+            return await communities.describe_communities(actor, transaction, request, now=now)
+
+    async def update_communities(self, key: PresentedKey, request: UpdateCommunitiesRequest, *, correlation_id: str) -> CommunityDescription:
+        async with self._admitted(key) as (actor, transaction, now):
+            return await communities.update_communities(actor, transaction, request, now=now)
+
+    async def run_communities(self, key: PresentedKey, request: RunCommunitiesRequest, *, correlation_id: str) -> RequestedRun:
+        async with self._admitted(key) as (actor, transaction, _):
+            return await communities.run_communities(actor, transaction, request)
 
     async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList:
         async with self._admitted(key, reads=True) as (_, transaction, _):
