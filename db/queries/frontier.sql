@@ -160,10 +160,21 @@ order by f.distance, f.evidence_id
 limit %(depth)s::int;
 
 -- name: evidence_turns
--- Where candidates stand in their sessions; those without a session or a sequence are left out.
+-- Where candidates stand in their sessions; those without a session or a sequence are left out. Of two with one place the lower id comes last.
 select e.evidence_id, e.session, e.sequence
 from commonlore.evidence e
 where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null and e.sequence is not null
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
+-- name: evidence_said
+-- Who said a candidate and when, and where it stands in its session; those of which nothing of this is known are left out.
+-- `asks`: a text of one part that ends in a question mark; the text of a longer one is not read.
+select e.evidence_id, e.session, e.sequence, e.speaker, e.occurred_at,
+       e.part_count = 1 and right(rtrim(e.content, E' \n\r\t'), 1) = any(%(question_marks)s::text[]) as asks
+from commonlore.evidence e
+where e.evidence_id = any(%(evidence_ids)s::uuid[]) and (e.session is not null or e.speaker is not null or e.occurred_at is not null)
   and e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
@@ -172,12 +183,20 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null an
 -- Eligible relationships by BM25 of their document, ties by creation, then id.
 -- Each found id is looked up by the key of `relationship`: `offset 0` keeps the planner from joining in another way.
 with recursive meant (entity_id) as (
-    -- The entities that the caller names, and where those that were merged live on.
+    -- The entities that the caller names, and where those that were merged live on, by what was known in the view.
     select * from unnest(%(entity_ids)s::uuid[])
     union
     select e.merged_into from meant m
     join commonlore.entity e on e.entity_id = m.entity_id
     where e.status = 'retired' and e.merged_into is not null
+      and (%(known_at)s::timestamptz is null or exists (
+          select from commonlore.entity_correction c
+          where c.known_from <= %(known_at)s::timestamptz
+            and (c.action = 'merge' and c.from_entity_id = e.entity_id and c.to_entity_id = e.merged_into
+                 or c.action = 'reverse' and c.to_entity_id = e.entity_id and c.from_entity_id = e.merged_into)
+            and c.team_id = %(team_id)s::uuid -- tenant
+            and c.space_epoch = %(space_epoch)s::bigint -- tenant
+      ))
       and e.team_id = %(team_id)s::uuid -- tenant
       and e.space_epoch = %(space_epoch)s::bigint -- tenant
 ), s as materialized (
@@ -218,12 +237,20 @@ limit %(depth)s::int;
 -- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
 -- The nearest `near` documents are looked up; where some of them are refused the caller asks for more.
 with recursive meant (entity_id) as (
-    -- The entities that the caller names, and where those that were merged live on.
+    -- The entities that the caller names, and where those that were merged live on, by what was known in the view.
     select * from unnest(%(entity_ids)s::uuid[])
     union
     select e.merged_into from meant m
     join commonlore.entity e on e.entity_id = m.entity_id
     where e.status = 'retired' and e.merged_into is not null
+      and (%(known_at)s::timestamptz is null or exists (
+          select from commonlore.entity_correction c
+          where c.known_from <= %(known_at)s::timestamptz
+            and (c.action = 'merge' and c.from_entity_id = e.entity_id and c.to_entity_id = e.merged_into
+                 or c.action = 'reverse' and c.to_entity_id = e.entity_id and c.from_entity_id = e.merged_into)
+            and c.team_id = %(team_id)s::uuid -- tenant
+            and c.space_epoch = %(space_epoch)s::bigint -- tenant
+      ))
       and e.team_id = %(team_id)s::uuid -- tenant
       and e.space_epoch = %(space_epoch)s::bigint -- tenant
 ), s as materialized (

@@ -70,3 +70,16 @@ async def test_a_speaker_s_own_name_is_not_in_the_text(memory: Memory) -> None:
     await call_it(memory, ann, "Zoe works on it.", known, "Alphonse", speaker="Alphonse")
 
     assert ["Project Alpha"] == [name for name, _ in aliases(memory)]
+
+
+async def test_a_name_of_another_entity_grounds_nothing(memory: Memory) -> None:
+    """The text is about whoever carries the name: it supports no statement about the entity that the id means, save by its own names."""
+    ann = await memory.key()
+    known = await atlas(memory, ann)
+    await memory.relate(ann, "Eve works on Borealis.", "Eve", "works_on", "Borealis")
+
+    wrong = await call_it(memory, ann, "Zoe works on Borealis.", known, "Borealis")
+    right = await call_it(memory, ann, "Zoe works on Borealis and on Atlas.", known, "Borealis")
+
+    assert ["pending_evidence", "active"] == [item["splits"][0]["status"] for item in (wrong, right)]
+    assert [] == aliases(memory)

@@ -121,3 +121,21 @@ def test_equal_values_are_one_record_with_its_unit() -> None:
 
     assert 3 == len(changes.values)
     assert ["1.5 GB", "1.5 GB", "1.5", "1.5 TB"] == [item.target.wording for item in found if item.target]
+
+
+def test_a_known_id_is_grounded_by_its_own_names_and_by_one_that_nobody_carries() -> None:
+    """A name that another entity carries means that one in a text, whatever the id says."""
+    other = NamedEntity(UUID(int=2), "product", "Apple II")
+    state = a_state(APPLE)
+    state.by_key["apple ii"] = [other]
+    state.by_id[other.entity_id] = KnownEntity(other, ("Apple II",))
+
+    def names(name: str | None) -> tuple[str, ...]:
+        end = {"known_entity_id": str(APPLE.entity_id), **({} if name is None else {"name": name})}
+        made = resolved({**a_relationship("x", "works_on", "Atlas"), "subject": end}, state=state)[0]
+        assert made.subject is not None
+        return made.subject.names
+
+    assert ("Apple Inc", "Pomme") == names(None) == names("Apple II")
+    assert ("Cupertino", "Apple Inc", "Pomme") == names("Cupertino")
+    assert ("apple", "Apple Inc", "Pomme") == names("apple")
