@@ -15,6 +15,7 @@ from commonlore.api.service import MemoryOperations
 from commonlore.domain.errors import CommonloreError, NotVisible
 from commonlore.domain.ids import new_id
 from commonlore.domain.time import render_instant
+from tests.support.communities import detect, enable
 from tests.support.conflicts import contest, decide
 from tests.support.memory import Holder, Memory, a_relationship, contexts, shown
 from tests.support.planned import (
@@ -37,6 +38,19 @@ async def likers(memory: Memory, holder: Holder, *names: str, **fields: Any) -> 
     """A first text that says nothing, then one relationship a name; their ids."""
     await memory.remember_all(holder, [FIRST], **fields)
     return [await memory.relate(holder, f"{name} likes zebra.", name, "likes", "zebra", **fields) for name in names]
+
+
+async def neighbourhoods(memory: Memory, *, publish: bool = True) -> tuple[Holder, list[str]]:
+    """Two communities, of Atlas and of zebras, and one statement that is in none; the ids of all nine relationships."""
+    ann = await memory.key()
+    await memory.remember_all(ann, [FIRST])
+    ids = [await memory.relate(ann, f"Zoe{number} works on Atlas.", f"Zoe{number}", "works_on", "Atlas") for number in range(4)]
+    ids += [await memory.relate(ann, f"Kim{number} likes zebra.", f"Kim{number}", "likes", "zebra") for number in range(4)]
+    ids.append(await memory.relate(ann, "Dora lives in Toronto.", "Dora", "lives_in", "Toronto", kinds=("person", "place")))
+    await enable(memory, ann)
+    if publish:
+        assert "completed" == await detect(memory, ann)
+    return ann, ids
 
 
 async def test_results_contain_only_eligible_evidence(memory: Memory) -> None:
@@ -71,8 +85,11 @@ async def test_discovery_and_communities_cannot_change_evidence(memory: Memory) 
     await memory.remember_all(ann, [f"Zebra {'runs ' * (number % 4)}in field {number}." for number in range(20)])
     entity = (await memory.trace(ann, ids[0]))["relationship"]["subject"]["entity_id"]
     plain = (await memory.recall(ann, "zebra likes", limit=9))["results"]
+    await enable(memory, ann)
+    assert "completed" == await detect(memory, ann)
 
     assert 9 == len(plain)
+    assert (await memory.recall(ann, "zebra likes", limit=9))["related_communities"]
     for fields in (
         {"relationship_limit": 0},
         {"relationship_limit": 1},
@@ -167,48 +184,51 @@ async def test_returned_and_known_ids_suppress_their_whole_groups(memory: Memory
 
 
 async def test_nested_and_direct_relationships_are_disjoint(memory: Memory) -> None:
-    """Invariant 7. No group is said in two lanes, nor twice in one, whatever the limits and however often a lane must look deeper.
-
-    Communities are read from the answer where there are some; a service without a published snapshot has none.
-    """
+    """Invariant 7. No group is said in two lanes, nor twice in one, whatever the limits and however often a lane must look deeper."""
     shallow = replace(memory, operations=MemoryOperations(replace(memory.adapters, policy=replace(memory.adapters.policy, depth_rows=3))))
-    ann, ben = await memory.key(member="ann"), await memory.key(member="ben")
-    for holder in (ann, ben):
-        for number in range(9):
-            await memory.relate(holder, f"{holder.profile_id} says Zoe{number} likes zebra.", f"Zoe{number}", "likes", "zebra")
-
-    for limit in (1, 2, 5, 9):
-        for communities in (0, 3, 10):
-            answer = await shallow.recall(ann, "zebra likes", limit=limit, relationship_limit=20, community_limit=communities)
+    ann, _ = await neighbourhoods(memory)
+    ben = await memory.key(member="ben")
+    for number in range(4):
+        await memory.relate(ben, f"Ben says Kim{number} likes zebra.", f"Kim{number}", "likes", "zebra")
+    nested = 0
+    for limit in (1, 3, 9):
+        for communities, members in ((0, 5), (1, 2), (10, 1), (10, 20)):
+            limits = {"limit": limit, "relationship_limit": 20, "community_limit": communities, "community_relationship_limit": members}
+            answer = await shallow.recall(ann, "zebra likes atlas works", **limits)
             lanes, said = groups_by_lane(memory, answer), [key for lane, key in lane_ids(answer) if lane != "results"]
-            assert 9 == sum(map(len, lanes.values())) == len(set().union(*lanes.values()))
+            nested += len(lanes["communities"])
+            assert 9 == sum(map(len, lanes.values())) == len(set().union(*lanes.values())), limits
             assert len(said) == len(set(said))
+    assert nested
 
 
 async def test_a_returned_community_contributes_something_new(memory: Memory) -> None:
-    """Invariant 8. No community comes without a relationship that neither the results nor the caller had.
+    """Invariant 8. No community comes without a relationship that neither the results nor the caller had."""
+    ann, ids = await neighbourhoods(memory)
+    some = await memory.recall(ann, "zebra likes", limit=1, community_limit=10, community_relationship_limit=20)
+    lanes = groups_by_lane(memory, some)
 
-    Until a snapshot is published the lane is empty, which is not a degradation.
-    """
-    ann = await memory.key()
-    ids = await likers(memory, ann, *(f"Zoe{number}" for number in range(8)))
-    everything = await memory.recall(ann, "zebra likes", limit=50, relationship_limit=20, community_limit=10, known_relationship_ids=ids)
-    some = await memory.recall(ann, "zebra likes", limit=3, relationship_limit=20, community_limit=10)
-
-    assert ([], []) == (everything["related_communities"], codes(everything))
-    for community in some["related_communities"]:
-        nested = {item["relationship_id"] for item in community["relationships"]}
-        assert nested - {key for lane, key in lane_ids(some) if lane == "results"}
+    assert 2 == len(some["related_communities"])
+    assert all(community["relationships"] for community in some["related_communities"])
+    assert lanes["communities"] and set() == lanes["communities"] & lanes["results"]
+    for known in (ids, ids[:4], ids[4:8]):
+        left = await memory.recall(ann, **FOLLOW_UP, community_limit=10, known_relationship_ids=known)
+        expected = [name for name, part in (("Atlas", ids[:4]), ("zebra", ids[4:8])) if not set(part) <= set(known)]
+        assert expected == sorted(community["top_entities"][0]["name"] for community in left["related_communities"])
+        assert [] == codes(left)
 
 
 async def test_what_no_community_says_stays_eligible_for_direct_fallback(memory: Memory) -> None:
     """Invariant 9. Singletons and members beyond a community's limit are related directly, as long as the direct lane has room."""
-    ann = await memory.key()
-    ids = await likers(memory, ann, *(f"Zoe{number}" for number in range(8)))
+    ann, ids = await neighbourhoods(memory)
+    query = {"query": "pelican unrelated zebra atlas", "limit": 1, "relationship_limit": 20}
 
-    for fields in ({"community_limit": 0}, {"community_relationship_limit": 1}, {"community_limit": 1, "community_relationship_limit": 1}):
-        answer = await memory.recall(ann, **FOLLOW_UP, **fields)
-        assert sorted(ids) == sorted(key for lane, key in lane_ids(answer) if lane in ("communities", "direct")), fields
+    for communities, members, nested in ((0, 1, 0), (10, 1, 2), (10, 3, 6), (1, 2, 2), (10, 20, 8)):
+        answer = await memory.recall(ann, **query, community_limit=communities, community_relationship_limit=members)
+        said = list(lane_ids(answer))
+        assert nested == sum(lane == "communities" for lane, _ in said)
+        assert sorted(ids) == sorted(key for _, key in said)
+        assert "Dora" in subjects(answer)
 
 
 async def test_expansion_is_one_edge(memory: Memory) -> None:
@@ -279,25 +299,29 @@ async def test_evidence_is_independent_of_relationship_generations(memory: Memor
 
 
 async def test_communities_and_hypotheses_are_separate_and_optional(memory: Memory) -> None:
-    """Invariant 14. Lists of their own, empty where nothing is derived; what is asked of them changes no other lane."""
-    ann = await memory.key()
-    await likers(memory, ann, *(f"Zoe{number}" for number in range(4)))
-    plain = await memory.recall(ann, "zebra likes", limit=2)
-    off = await memory.recall(ann, "zebra likes", limit=2, community_limit=0)
+    """Invariant 14. Lists of their own: empty and silent where switched off, stated where on and missing, and no other lane loses by it."""
+    ann, ids = await neighbourhoods(memory, publish=False)
+    query = {"query": "pelican unrelated zebra", "limit": 1, "relationship_limit": 20}
+    off = await memory.recall(ann, **query, community_limit=0)
+    missing = await memory.recall(ann, **query)
+    await detect(memory, ann)
+    on = await memory.recall(ann, **query)
 
     assert ([], [], []) == (off["related_communities"], off["related_hypotheses"], codes(off))
-    assert ([], [], []) == (plain["related_communities"], plain["related_hypotheses"], codes(plain))
-    assert shown(plain) == shown(off)
+    assert [] == codes(await memory.recall(ann, **query, community_limit=0, valid_at="2026-07-02T00:00:00Z"))
+    assert ([], [("communities", "community_snapshot_unavailable")]) == (missing["related_communities"], codes(missing))
+    assert ([], [], 2) == (on["related_hypotheses"], codes(on), len(on["related_communities"]))
+    assert off["results"] == missing["results"] == on["results"]
+    assert off["related_relationships"] == missing["related_relationships"]
+    assert sorted(ids) == sorted(key for _, key in lane_ids(on)) == sorted(key for _, key in lane_ids(off))
 
 
 async def test_other_times_reconstruct_lifecycle_and_conflicts(memory: Memory) -> None:
-    """Invariant 15. Evidence, relationships and cases are those of the view; communities are skipped.
-
-    Where communities are on, skipping them is stated; where they are off, nothing is.
-    """
+    """Invariant 15. Evidence, relationships and cases are those of the view; communities are skipped, which is stated."""
     before = render_instant(memory.clock.advance(hours=1))
     team = await contest(memory)
     await memory.remember_all(team.ann, [FIRST])
+    await enable(memory, team.ann)
     opened = render_instant(memory.clock.advance(hours=1))
     memory.clock.advance(days=1)
     await decide(memory, team.ada, **team.request(effective_at="2026-07-01T12:00:00Z"))
@@ -311,7 +335,8 @@ async def test_other_times_reconstruct_lifecycle_and_conflicts(memory: Memory) -
         answer = await memory.recall(team.ann, "Which primary database has Orion?", limit=50, **view)
         near = await memory.recall(team.ann, **FOLLOW_UP, **view)
         assert [] == answer["related_communities"] == near["related_communities"]
-        assert set() == set(codes(answer)) - {("communities", "community_temporal_not_supported")}
+        code = "community_temporal_not_supported" if view else "community_snapshot_unavailable"
+        assert [("communities", code)] == codes(answer) == codes(near)
         words = {word for text in contexts(answer) for word in ("PostgreSQL", "MySQL", "retired") if word in text}
         objects = {item["object"]["name"] for item in near["related_relationships"]}
         return words, objects, [case["status"] for case in answer["conflicts"]]
