@@ -110,7 +110,7 @@ class MemoryOperations:
         adapters, measure = self.adapters, current()
         record = measure.record
         with record.step("parse_intent"):
-            intent = parse_intent(request)
+            intent = parse_intent(request, now=adapters.clock())
         async with AsyncExitStack() as stack:
             with record.step("authenticate"):
                 opening = recall_snapshot(

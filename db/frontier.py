@@ -28,6 +28,7 @@ from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.plan import LexicalPlan, QueryVector, RetrievalPlan, SpacePlan
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, RelationshipBranches
+from commonlore.domain.recall.utterance import QUESTION_MARKS, Utterance
 from commonlore.domain.time import TemporalView
 
 # Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
@@ -106,8 +107,8 @@ class Frontier:
         evidence = None
         if lexical is not None:
             evidence = replace(await _evidence(space_plan, lexical, near or [], depth), vector_failed=near is None)
-            if plan.wants_scale and space_plan.has_sessions:
-                evidence = _with_turns(evidence, await self._alone(self._evidence_turns(evidence), required=False) or [])
+            if plan.looks_at_turns(space_plan):
+                evidence = _with_turns(plan, evidence, await self._alone(self._evidence_turns(plan, evidence), required=False) or [])
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
             relationships = await _relationships(plan, space_plan, words, meaning, depth)
@@ -138,23 +139,25 @@ class Frontier:
         return near, await self._relationship_vector(plan, space_plan, embedded, depth)
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
-        """The candidates' places in their sessions, where a space has sessions and the contract looks at neighbours."""
-        spaces = [space_plan.space.space_id for space_plan in plan.spaces if plan.wants_scale and space_plan.has_sessions]
+        """The candidates' places in their sessions, where the contract looks at them and the space or the query has any."""
+        spaces = [space_plan.space.space_id for space_plan in plan.spaces if plan.looks_at_turns(space_plan)]
         if not spaces:
             return found
         async with self._transaction.connection.pipeline():
             cursors = {}
             for space_id in spaces:
                 await self._transaction.enter(space_id)
-                cursors[space_id] = await self._evidence_turns(found[space_id].evidence or EvidenceBranches())
+                cursors[space_id] = await self._evidence_turns(plan, found[space_id].evidence or EvidenceBranches())
             for space_id, cursor in cursors.items():
                 evidence = found[space_id].evidence
                 if evidence is not None:
-                    found[space_id] = replace(found[space_id], evidence=_with_turns(evidence, await cursor.fetchall()))
+                    found[space_id] = replace(found[space_id], evidence=_with_turns(plan, evidence, await cursor.fetchall()))
         return found
 
-    async def _evidence_turns(self, evidence: EvidenceBranches) -> AsyncCursor[TupleRow]:
+    async def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> AsyncCursor[TupleRow]:
         ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
+        if plan.reads_hints:
+            return await self._ask(FRONTIER["evidence_said"], evidence_ids=ids, question_marks=list(QUESTION_MARKS))
         return await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
 
     async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
@@ -250,7 +253,10 @@ async def _rows(source: Rows) -> Sequence[TupleRow]:
     return await source.fetchall() if isinstance(source, AsyncCursor) else source
 
 
-def _with_turns(evidence: EvidenceBranches, rows: Sequence[TupleRow]) -> EvidenceBranches:
+def _with_turns(plan: RetrievalPlan, evidence: EvidenceBranches, rows: Sequence[TupleRow]) -> EvidenceBranches:
+    if plan.reads_hints:
+        said = {key.int: Utterance(*of_it) for key, *of_it in rows}
+        return replace(evidence, scale=replace(evidence.scale, said=said))
     turns = {key.int: (session, sequence) for key, session, sequence in rows}
     return replace(evidence, scale=replace(evidence.scale, turns=turns))
 

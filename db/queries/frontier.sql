@@ -160,13 +160,14 @@ order by f.distance, f.evidence_id
 limit %(depth)s::int;
 
 -- name: evidence_turns
--- Where candidates stand in their sessions; those without a session or a sequence are left out. Of two with one place the lower id comes last.
+-- Where candidates stand in their sessions; those without a session or a sequence are left out.
+-- Of two that claim one place the lower id comes last, so that the order of rows decides nothing.
 select e.evidence_id, e.session, e.sequence
 from commonlore.evidence e
 where e.evidence_id = any(%(evidence_ids)s::uuid[]) and e.session is not null and e.sequence is not null
   and e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
-;
+order by e.evidence_id desc;
 
 -- name: evidence_said
 -- Who said a candidate and when, and where it stands in its session; those of which nothing of this is known are left out.

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from uuid import UUID
 
+from commonlore.domain.ledger.speaker import is_person
 from commonlore.domain.recall.fusion import BranchHit, fuse
+from commonlore.domain.recall.hints import NO_HINTS, QueryHints
+from commonlore.domain.recall.utterance import Utterance, preferences
 
 Turn = tuple[str, int]
 
@@ -22,13 +25,16 @@ class SpaceScale:
     """What scores mean in one space, for one query.
 
     `texts` counts the evidence of the space. `dense_mean` and `dense_deviation` are those of the query's inner products
-    over a fixed sample; None where there is no vector. `turns` has (session, sequence) by the number of a candidate's id.
+    over a fixed sample; None where there is no vector. `turns` has (session, sequence) by the number of a candidate's id,
+    and `said` who said it and when, where the contract asks for more. `hints` are those of the query.
     """
 
     texts: int
     dense_mean: float | None = None
     dense_deviation: float | None = None
     turns: Mapping[int, Turn] = field(default_factory=dict)
+    said: Mapping[int, Utterance] = field(default_factory=dict)
+    hints: QueryHints = NO_HINTS
 
 
 EvidenceContract = Callable[[Sequence[BranchHit], Sequence[BranchHit], SpaceScale], list[UUID]]
@@ -44,6 +50,8 @@ def rrf_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: Spac
 
 LEXICAL_WEIGHT = 0.4
 NEIGHBOUR_WEIGHT = 0.2
+FURTHER_WEIGHT = 0.1
+SESSION_WEIGHT = 0.3
 # The deviation of MiniLM's inner products over unrelated texts (components.md C), where a space's own is not known.
 _USUAL_DEVIATION = 0.106
 # A space of near-equal texts has hardly any spread; below this a difference is noise and must not be blown up.
@@ -60,6 +68,14 @@ def zscore_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
 
     Source: evaluation.md, "One recipe from development data only"; weights by tests/eval, ADR 0021.
     """
+    ids, own, weakest = _own_scores(lexical, vector, scale)
+    by_turn = {turn: key for key, turn in scale.turns.items()}
+    total = {key: score + _neighbours(scale.turns.get(key), by_turn, own, weakest) for key, score in own.items()}
+    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+
+
+def _own_scores(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> tuple[dict[int, UUID], dict[int, float], float]:
+    """The candidates by the numbers of their ids, the weighted standard score of each, and that of a text that matches nothing."""
     ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
     words = {key.int: score for key, _, score in lexical}
     near = {key.int: score for key, _, score in vector}
@@ -72,15 +88,10 @@ def zscore_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
     lexical_weight = LEXICAL_WEIGHT if near else 1.0
     dense_weight = 1.0 - LEXICAL_WEIGHT if near else 0.0
 
-    def standard(key: int | None) -> float:
-        word, meaning = (words.get(key, 0.0), near.get(key, floor)) if key is not None else (0.0, floor)
+    def standard(word: float, meaning: float) -> float:
         return lexical_weight * (word - mean) / deviation + dense_weight * (meaning - dense_mean) / dense_deviation
 
-    own = {key: standard(key) for key in ids}
-    weakest = standard(None)
-    by_turn = {turn: key for key, turn in scale.turns.items()}
-    total = {key: score + _neighbours(scale.turns.get(key), by_turn, own, weakest) for key, score in own.items()}
-    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+    return ids, {key: standard(words.get(key, 0.0), near.get(key, floor)) for key in ids}, standard(0.0, floor)
 
 
 def _lexical_moments(words: Mapping[int, float], texts: int) -> tuple[float, float]:
@@ -100,4 +111,52 @@ def _neighbours(turn: Turn | None, by_turn: Mapping[Turn, int], own: Mapping[int
     return NEIGHBOUR_WEIGHT * total
 
 
-EVIDENCE_CONTRACTS: Mapping[str, EvidenceContract] = MappingProxyType({"rrf-1": rrf_1, "zscore-1": zscore_1})
+def zscore_2(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> list[UUID]:
+    """Contract `zscore-2`: the standard scores of `zscore-1`, with what the query hints at and what is known of a talk.
+
+    A candidate gains by `preferences` in its own score, which its neighbours and its session then share: 0.2 of the turns
+    before and after, among people 0.1 of those beyond, and 0.3 of the best turn of its session. All are counted above the
+    score of a text that matches nothing, so that a missing neighbour adds nothing. A text without session, speaker or time
+    keeps its score of `zscore-1`. Ties: id.
+
+    Source: tests/eval/hints.py, ADR 0025.
+    """
+    ids, own, weakest = _own_scores(lexical, vector, scale)
+    said = scale.said
+    if not said:
+        return [ids[key] for _, key in sorted((-score, key) for key, score in own.items())]
+    gains = preferences(said, scale.hints)
+    for key, gain in gains.by_own.items():
+        own[key] += gain
+    total = dict(own)
+    for key, gain in gains.by_total.items():
+        total[key] += gain
+    _share(total, own, weakest, said)
+    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+
+
+def _share(total: dict[int, float], own: Mapping[int, float], weakest: float, said: Mapping[int, Utterance]) -> None:
+    """Adds to `total` what neighbours and sessions give."""
+    by_turn: dict[tuple[str, int], float] = {}
+    best: dict[str, float] = {}
+    for key, (session, sequence, _, _, _) in said.items():
+        if session is not None:
+            above = own[key] - weakest
+            if sequence is not None:
+                by_turn[session, sequence] = max(by_turn.get((session, sequence), above), above)
+            best[session] = max(best.get(session, above), above)
+    get = by_turn.get
+    for key, (session, sequence, speaker, _, _) in said.items():
+        if session is None:
+            continue
+        if sequence is not None:
+            total[key] += NEIGHBOUR_WEIGHT * (get((session, sequence - 1), 0.0) + get((session, sequence + 1), 0.0))
+            if is_person(speaker):
+                total[key] += FURTHER_WEIGHT * (get((session, sequence - 2), 0.0) + get((session, sequence + 2), 0.0))
+        if speaker is not None:
+            total[key] += SESSION_WEIGHT * best[session]
+
+
+EVIDENCE_CONTRACTS: Mapping[str, EvidenceContract] = MappingProxyType({"rrf-1": rrf_1, "zscore-1": zscore_1, "zscore-2": zscore_2})
+# Contracts that ask who said a candidate and when, and whose best candidates are reranked by `domain/recall/rerank.py`.
+READS_HINTS = frozenset({"zscore-2"})

@@ -7,7 +7,7 @@ always the beginning of the lane for a larger one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from commonlore.domain.recall.context import assemble, part_numbers
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
 from commonlore.domain.recall.fusion import interleave
 from commonlore.domain.recall.gate import admit
+from commonlore.domain.recall.rerank import BLOCK, Ranked, rerank
 from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched
 from commonlore.domain.recall.state import RecallState
@@ -34,6 +35,7 @@ class Kept:
 
 @dataclass(slots=True)
 class _Lane:
+    wanted: int
     kept: list[Kept] = field(default_factory=list)
     considered: set[tuple[UUID, int]] = field(default_factory=set)
     texts: set[tuple[UUID, bytes]] = field(default_factory=set)
@@ -45,14 +47,15 @@ async def fill_evidence_lane(state: RecallState, fetched: dict[UUID, Fetched]) -
     A branch that gave as much as it was asked for may have more: it is asked for twice as much, up to the policy's cap,
     which is then stated.
     """
-    lane, depth = _Lane(), state.policy.depth_rows
+    lane, depth = _Lane(_wanted(state)), state.policy.depth_rows
     while True:
         await _fill(state, lane, fetched)
         cut = any(found.evidence is not None and found.evidence.full for found in fetched.values())
-        if len(lane.kept) >= state.request.limit or not cut:
+        if len(lane.kept) >= lane.wanted or not cut:
             break
         if depth >= state.policy.depth_cap_rows:
-            state.degradations.add(Degradation("evidence", "evidence_bound_reached"))
+            if len(lane.kept) < state.request.limit:
+                state.degradations.add(Degradation("evidence", "evidence_bound_reached"))
             break
         depth = min(2 * depth, state.policy.depth_cap_rows)
         fetched = await state.fetch(depth, lane="evidence")
@@ -60,12 +63,39 @@ async def fill_evidence_lane(state: RecallState, fetched: dict[UUID, Fetched]) -
         state.degradations.add(Degradation("evidence", "space_branch_unavailable"))
     if any(found.evidence is not None and found.evidence.vector_failed for found in fetched.values()):
         state.degradations.add(Degradation("evidence", "evidence_vector_failed"))
+    if state.plan.reads_hints:
+        with state.record.step("rank"):
+            _rerank(state, lane)
+    del lane.kept[state.request.limit :]
     for rank, kept in enumerate(lane.kept):
         for path in kept.paths:
             state.said.setdefault(path.semantic_group_key, rank)
     state.covered.update(state.said)
     with state.record.step("assemble"):
         return [_item(state, kept, rank) for rank, kept in enumerate(lane.kept, start=1)]
+
+
+def _wanted(state: RecallState) -> int:
+    """The limit, up to a whole block where blocks are reranked: an item of the block may take the place of a shown one."""
+    return -(-state.request.limit // BLOCK) * BLOCK if state.plan.reads_hints else state.request.limit
+
+
+def _rerank(state: RecallState, lane: _Lane) -> None:
+    """Every block anew, and what moved noted for a trace. Admitted items alone are read, so no hidden row moves anything."""
+    spaces = {plan.space.space_id: place for place, plan in enumerate(state.plan.spaces)}
+    for start in range(0, len(lane.kept), BLOCK):
+        block = lane.kept[start : start + BLOCK]
+        found = rerank([_ranked(kept, spaces) for kept in block], state.intent.hints, state.intent.view.valid_at)
+        for moved in found.moves:
+            key = block[moved.item].row.evidence_id
+            state.moves.setdefault(key, []).append(replace(moved, before=start + moved.before, after=start + moved.after))
+        lane.kept[start : start + BLOCK] = [block[place] for place in found.order]
+
+
+def _ranked(kept: Kept, spaces: Mapping[UUID, int]) -> Ranked:
+    row, best = kept.row, kept.hits[0] if kept.hits else 0
+    text = next((part.text for part in row.parts if part.part_no == best), "")
+    return Ranked(text, row.speaker, row.session, row.occurred_at, spaces.get(kept.space.space_id, 0))
 
 
 async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -> None:
@@ -75,17 +105,19 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     with state.record.step("fuse_spaces"):
         order = ((space, key) for space, key in interleave(ranked) if (space.space_id, key.int) not in lane.considered)
         hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
-    size = state.request.limit - len(lane.kept)
-    while len(lane.kept) < state.request.limit and (batch := list(islice(order, size))):
+    size = lane.wanted - len(lane.kept)
+    while len(lane.kept) < lane.wanted and (batch := list(islice(order, size))):
         size *= 2  # where many are refused, a round trip for each place would add up
         await _admit(state, lane, [(space, key, _parts_of(key, hits[space.space_id])) for space, key in batch])
-    del lane.kept[state.request.limit :]
+    del lane.kept[lane.wanted :]
 
 
 def rank_evidence(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, UUID]]]:
     """The candidates of each space, best first, in the order of the spaces."""
     contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
     found = [(plan.space, fetched[plan.space.space_id].evidence or EvidenceBranches()) for plan in state.plan.spaces]
+    if state.plan.reads_hints:
+        found = [(space, replace(branches, scale=replace(branches.scale, hints=state.intent.hints))) for space, branches in found]
     return [[(space, key) for key in contract(branches.lexical, branches.vector, branches.scale)] for space, branches in found]
 
 

@@ -10,13 +10,14 @@ are taken over the rest alone, so that no gap tells of a hidden row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.recall.evidence_lane import rank_evidence
+from commonlore.domain.recall.explain_hints import factors_of, moves_of, show_hints
 from commonlore.domain.recall.explanation import (
     EvidenceOutcome,
     GroupOutcome,
@@ -63,7 +64,8 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
     found = await _judge(state, listed, left_out, results)
     last = {lane: [note for note in state.record.fetches if note.lane in ("both", lane)] for lane in ("evidence", "relationships")}
     evidence = _Places(found, last["evidence"][-1].fetched)
-    shown = [_evidence(evidence, *entry, results) for entry in found.evidence]
+    ranks, factors = {item.evidence_id: item.rank for item in results}, factors_of(state, last["evidence"])
+    shown = [_evidence(state, evidence, entry, ranks, factors) for entry in found.evidence]
     groups, more_groups = await _groups(state, found.groups, relationships)
     policy = state.policy
     return RecallTrace(
@@ -75,6 +77,7 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
             postings_budget=policy.postings_budget,
         ),
         terms=_terms(state),
+        hints=show_hints(state.intent.hints),
         depth={lane: TraceDepth(rows=notes[-1].depth, refills=len(notes) - 1) for lane, notes in last.items()},
         spaces=[_space(plan, evidence, last["relationships"][-1].fetched[plan.space.space_id]) for plan in state.plan.spaces],
         evidence=shown,
@@ -153,13 +156,21 @@ class _Places:
         return self._places[space.space_id, branch]
 
 
-def _evidence(places: _Places, space: Space, key: UUID, outcome: EvidenceOutcome, ranked: bool, results: Sequence[EvidenceItem]) -> TraceEvidence:
-    rank = next((item.rank for item in results if item.evidence_id == key), None)
+def _evidence(
+    state: RecallState,
+    places: _Places,
+    entry: tuple[Space, UUID, EvidenceOutcome, bool],
+    ranks: Mapping[UUID, int],
+    factors: Mapping[int, list[str]],
+) -> TraceEvidence:
+    space, key, outcome, ranked = entry
     fields = {
-        "rank": rank,
+        "rank": ranks.get(key),
         "lexical_rank": places.of(space, "lexical").get(key),
         "vector_rank": places.of(space, "vector").get(key),
         "space": space.name,
+        "factors": factors.get(key.int),
+        "moves": moves_of(state, key),
     }
     return TraceEvidence(evidence_id=str(key), outcome=outcome, space_kind=space.public_kind, ranked=ranked, **_given(fields))
 

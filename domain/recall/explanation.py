@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from commonlore.domain.recall.reasons import Exclusion
+from commonlore.domain.recall.reasons import Exclusion, RelationshipExclusion
 
 EvidenceOutcome = Literal["returned", "equal_text", "already_known", "beyond_limit"] | Exclusion
-GroupOutcome = Literal[
-    "returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "shown_in_community", "beyond_limit"
-]
+GroupOutcome = (
+    Literal["returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "shown_in_community", "beyond_limit"]
+    | RelationshipExclusion
+)
 
 
 class TracePolicy(Struct, frozen=True, kw_only=True):
@@ -27,6 +29,42 @@ class TraceTerms(Struct, frozen=True, kw_only=True):
 
     searched: list[str]
     function_words: list[str]
+
+
+class TraceAnchor(Struct, frozen=True, kw_only=True):
+    """Something that the query means letter by letter; `kind` is quote, id or identifier."""
+
+    kind: str
+    text: str
+
+
+class TracePeriod(Struct, frozen=True, kw_only=True):
+    """A time that the query names: from `start`, `end` not included, or `yearly`, from day to day of any year."""
+
+    text: str
+    start: datetime | UnsetType = UNSET
+    end: datetime | UnsetType = UNSET
+    yearly: list[str] | UnsetType = UNSET
+
+
+class TraceHints(Struct, frozen=True, kw_only=True):
+    """What the query says beside its words. `order` is the state it asks for, latest or earliest, where it says so."""
+
+    names: list[str]
+    aliases: list[str]
+    anchors: list[TraceAnchor]
+    predicates: list[str]
+    periods: list[TracePeriod]
+    first_person: bool
+    order: str | UnsetType = UNSET
+
+
+class TraceMove(Struct, frozen=True, kw_only=True):
+    """A factor of the rerank that put a result before others, with its ranks before and after."""
+
+    factor: str
+    before: int
+    after: int
 
 
 class TraceDepth(Struct, frozen=True, kw_only=True):
@@ -52,7 +90,8 @@ class TraceSpace(Struct, frozen=True, kw_only=True):
 class TraceEvidence(Struct, frozen=True, kw_only=True):
     """One candidate. A rank counts the candidates of its branch and space that the caller may see; none: not found there.
 
-    `ranked` is false where the search itself left the candidate out, so that it took no place.
+    `factors` are what it gained or lost by in the fusion, `moves` what the rerank did with it after that. `ranked` is false
+    where the search itself left the candidate out, so that it took no place.
     """
 
     evidence_id: str
@@ -63,10 +102,15 @@ class TraceEvidence(Struct, frozen=True, kw_only=True):
     lexical_rank: int | UnsetType = UNSET
     vector_rank: int | UnsetType = UNSET
     space: str | UnsetType = UNSET
+    factors: list[str] | UnsetType = UNSET
+    moves: list[TraceMove] | UnsetType = UNSET
 
 
 class TraceGroup(Struct, frozen=True, kw_only=True):
-    """One semantic group: who speaks for it, the other members, and the best place of a member in each branch of its space."""
+    """One semantic group: who speaks for it, the other members, and the best place of a member in each branch of its space.
+
+    A group without a place matches and does not count; its outcome is the reason.
+    """
 
     relationship_id: str
     equivalent_relationship_ids: list[str]
@@ -91,6 +135,7 @@ class RecallTrace(Struct, frozen=True, kw_only=True):
 
     policy: TracePolicy
     terms: TraceTerms
+    hints: TraceHints
     depth: dict[str, TraceDepth]
     spaces: list[TraceSpace]
     evidence: list[TraceEvidence]

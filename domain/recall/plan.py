@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Vectors
+from commonlore.domain.recall.contract import READS_HINTS
+from commonlore.domain.recall.hints import NO_HINTS, QueryHints, parse_hints
 from commonlore.domain.recall.lexical import LexicalStatistics, TermWeights, weigh
 from commonlore.domain.recall.request import RecallRequest, distinct
 from commonlore.domain.tenancy.actor import Space
@@ -30,22 +33,26 @@ class RecallIntent:
     known_relationship_ids: tuple[UUID, ...]
     expand_from_entity_ids: tuple[UUID, ...]
     relationships_wanted: bool
+    hints: QueryHints = NO_HINTS
 
 
-def parse_intent(request: RecallRequest) -> RecallIntent:
-    """
+def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> RecallIntent:
+    """Words such as "yesterday" count from the view's valid time, else its known time, else `now`; without one they say nothing.
+
     Raises:
         Incorrect: the request is not valid.
     """
     request.validate()
+    view = request.view()
     return RecallIntent(
         query=request.query,
         terms=tuple(query_terms(request.query)),
-        view=request.view(),
+        view=view,
         known_evidence_ids=distinct(request.known_evidence_ids),
         known_relationship_ids=distinct(request.known_relationship_ids),
         expand_from_entity_ids=distinct(request.expand_from_entity_ids),
         relationships_wanted=request.relationship_limit > 0,
+        hints=parse_hints(request.query, view.valid_at or view.known_at or now),
     )
 
 
@@ -108,6 +115,15 @@ class RetrievalPlan:
     def wants_scale(self) -> bool:
         """Whether the evidence contract asks what scores mean in each space."""
         return self.policy.evidence_contract != "rrf-1"
+
+    @property
+    def reads_hints(self) -> bool:
+        """Whether the evidence contract asks who said a candidate and when, and reads the hints of the query."""
+        return self.policy.evidence_contract in READS_HINTS
+
+    def looks_at_turns(self, space_plan: SpacePlan) -> bool:
+        """Whether the candidates of a space are looked up once more, for their places in a talk or the times they were said at."""
+        return (self.wants_scale and space_plan.has_sessions) or (self.reads_hints and bool(self.intent.hints.periods))
 
 
 def make_plan(intent: RecallIntent, statistics: Sequence[tuple[Space, SpaceStatistics]], policy: RankingPolicy) -> RetrievalPlan:

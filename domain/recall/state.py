@@ -11,6 +11,7 @@ from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan
 from commonlore.domain.recall.record import FetchFor, Recorder
 from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.recall.rerank import Moved
 from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
 
 
@@ -30,6 +31,8 @@ class RecallState:
     # The rank of the result that says each group, and the groups that a community shows.
     said: dict[str, int] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
+    # What the rerank put before others, by evidence id, with places in the whole lane from 0.
+    moves: dict[UUID, list[Moved]] = field(default_factory=dict)
 
     async def fetch(self, depth: int, *, lane: FetchFor) -> dict[UUID, Fetched]:
         with self.record.step("fetch"):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
+from random import Random
 from uuid import UUID
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonlore.domain.recall.context import GAP, assemble, part_numbers
-from commonlore.domain.recall.contract import SpaceScale, rrf_1
+from commonlore.domain.recall.contract import SpaceScale, rrf_1, zscore_2
 from commonlore.domain.recall.fusion import BranchHit, fuse, interleave
 from commonlore.domain.recall.gate import admit
 from commonlore.domain.recall.grouping import RelationshipHit, rank_groups
+from commonlore.domain.recall.hints import parse_hints
 from commonlore.domain.recall.lexical import LexicalStatistics, weigh
+from commonlore.domain.recall.rerank import Ranked, rerank
 from commonlore.domain.recall.result import PartText
+from commonlore.domain.recall.utterance import Utterance
 from tests.support.memory import a_path, an_evidence_row
 
 fast = settings(max_examples=60, deadline=None)
@@ -138,3 +142,74 @@ def test_terms_are_kept_rarest_first_within_the_budget(frequencies: dict[str, in
     assert len(found.terms) <= 1 or sum(frequencies[term] for term in found.terms) <= budget
     assert all(first >= second > 0 for first, second in pairwise([*found.weights, *found.weights[-1:]]))
     assert found == weigh(list(frequencies)[::-1], statistics, postings_budget=budget)
+
+
+INSTANTS = st.integers(0, 2000).map(lambda days: datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days=days)) | st.none()
+UTTERANCES = st.builds(
+    Utterance, st.sampled_from([None, "s", "t"]), st.integers(1, 9) | st.none(), st.sampled_from([None, "Ada", "Bo", "user"]), INSTANTS, st.booleans()
+)
+QUERIES = st.sampled_from(["Where do I live now?", "What did Ada do in May 2023?", "What did she use before 2022?", "东京 以前", "plain words"])
+WORDS = st.lists(st.sampled_from(["rafting", "river", "2023", "in 2021", "Lisbon", "moved", "东京", "?"]), max_size=6).map(" ".join)
+RANKED = st.lists(
+    st.builds(Ranked, WORDS, st.sampled_from([None, "Ada"]), st.sampled_from([None, "s", "t"]), INSTANTS, st.integers(0, 1)), max_size=10
+)
+
+
+@fast
+@given(BRANCH, BRANCH, st.dictionaries(st.integers(1, 40), UTTERANCES, max_size=40), QUERIES, st.randoms(use_true_random=False))
+def test_hints_order_candidates_totally_whatever_the_order_of_rows(
+    lexical: list[int], vector: list[int], said: dict[int, Utterance], query: str, draw: Random
+) -> None:
+    """Every id once, and the same order when rows and turns arrive in another one: scores and ids decide alone."""
+    known = {key: value for key, value in said.items() if key in {*lexical, *vector}}
+    places = draw.sample(list(known), len(known))
+    hints = parse_hints(query, datetime(2023, 10, 18, tzinfo=UTC))
+    first, second = hits(lexical), hits(vector)
+    found = zscore_2(first, second, SpaceScale(60, 0.1, 0.1, said=known, hints=hints))
+
+    assert {*lexical, *vector} == {key.int for key in found}
+    assert len(found) == len(set(found))
+    shuffled = SpaceScale(60, 0.1, 0.1, said={key: known[key] for key in places}, hints=hints)
+    assert found == zscore_2(draw.sample(first, len(first)), draw.sample(second, len(second)), shuffled)
+
+
+@fast
+@given(RANKED, QUERIES, INSTANTS)
+def test_a_rerank_moves_results_and_nothing_else(block: list[Ranked], query: str, valid_at: datetime | None) -> None:
+    """A permutation, the same each time, in which every space keeps its places; and what did not move is not noted."""
+    hints = parse_hints(query, None)
+    found = rerank(block, hints, valid_at)
+
+    assert list(range(len(block))) == sorted(found.order)
+    assert found == rerank(block, hints, valid_at)
+    assert [item.space for item in block] == [block[place].space for place in found.order]
+    assert (list(found.order) == list(range(len(block)))) or found.moves
+    assert all(moved.after < moved.before for moved in found.moves)
+
+
+@fast
+@given(st.lists(st.builds(Ranked, WORDS, st.none(), st.none(), st.none()), max_size=10))
+def test_without_times_and_years_a_rerank_changes_nothing(block: list[Ranked]) -> None:
+    assert tuple(range(len(block))) == rerank(block, parse_hints("plain words", None), None).order
+
+
+@fast
+@given(st.text(max_size=200), INSTANTS)
+def test_any_query_can_be_parsed_and_is_parsed_the_same_again(query: str, reference: datetime | None) -> None:
+    """Whatever is typed: no failure, and periods that go forward."""
+    found = parse_hints(query, reference)
+
+    assert found == parse_hints(query, reference)
+    assert all(period.start is None or period.end is None or period.start < period.end for period in found.periods)
+
+
+@fast
+@given(
+    st.dates(date(1900, 1, 1), date(2098, 12, 31)),
+    st.sampled_from(["{:%Y-%m-%d}", "{:%B} {:%d}, {:%Y}", "{:%d} {:%B} {:%Y}", "{:%Y}年{:%m}月{:%d}日"]),
+)
+def test_a_date_in_any_form_is_that_day(day: date, form: str) -> None:
+    [period] = parse_hints("what was said on " + form.format(*[day] * 3) + "?", None).periods
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+    assert (start, start + timedelta(days=1)) == (period.start, period.end)
