@@ -147,16 +147,18 @@ def several_processes_serve_one_database(world: World) -> None:
         with running_service(database) as service:
             holder = service.key("one")
             Actor(holder, service.client(holder)).ingest_all([f"kumquat {number}" for number in range(10)])
+        headers = {"authorization": f"Bearer {holder.text}"}
         with api_processes(database, 4, pool_size=3) as processes:
+            clients = [httpx.Client(base_url=f"http://127.0.0.1:{item.port}", headers=headers, timeout=60) for item in processes]
 
             def ask(number: int) -> tuple[int, list[str]]:
-                url = f"http://127.0.0.1:{processes[number % 4].port}/v1/recall_memory"
-                headers = {"authorization": f"Bearer {holder.text}"}
-                answer = httpx.post(url, json={"query": f"kumquat {number % 10}", "limit": 1}, headers=headers, timeout=60)
+                answer = clients[number % 4].post("/v1/recall_memory", json={"query": f"kumquat {number % 10}", "limit": 1})
                 return answer.status_code, [item["context"] for item in answer.json()["results"]]
 
             with ThreadPoolExecutor(32) as threads:
                 answers = list(threads.map(ask, range(100)))
+            for client in clients:
+                client.close()
             backends = [process.backends() for process in processes]
             with psycopg.connect(database.admin_conninfo) as admin:
                 rows = admin.execute(
