@@ -458,3 +458,36 @@ def test_an_answer_has_the_keys_of_its_schema(service: Service, admin: Admin, na
 
     schema = schemas[ADMIN[name].result.__name__]
     assert set(schema["required"]) == set(schema["properties"]) == set(answer)
+
+
+def test_an_act_on_names_is_repeated_by_its_header(admin: Admin) -> None:
+    """The header or the field, the same act and answer; two keys and another act under the key are refused, and nothing is done twice."""
+    told = admin.client.post("/v1/remember", json={"evidence": [{"content": "Mark works on Atlas."}], "relationships": [_WORKS]}).json()
+    act = {"entity_id": told["relationship_results"][0]["object_entity_id"], "name": "Atlas Prime", "reason": "so called now"}
+    path, header = "/v1/admin/rename_entity", {"idempotency-key": "k"}
+
+    first = admin.client.post(path, json=act, headers=header)
+    again = [admin.client.post(path, json=act, headers=header), admin.ask("rename_entity", **act, idempotency_key="k")]
+    refused = [
+        admin.client.post(path, json={**act, "idempotency_key": "j"}, headers=header),
+        admin.ask("rename_entity", **{**act, "name": "Atlas Second"}, idempotency_key="k"),
+        admin.ask("rename_entity", **act, idempotency_key=" "),
+        admin.ask("rename_entity", **act),
+    ]
+
+    assert 200 == first.status_code and [first.content, first.content] == [answer.content for answer in again]
+    assert [
+        (400, "idempotency_key_mismatch", None),
+        (409, "idempotency_conflict", None),
+        (422, "invalid_input", "/idempotency_key"),
+        (422, "invalid_input", "/name"),
+    ] == [refusal(answer) for answer in refused]
+
+
+_WORKS = {
+    "ref": "r",
+    "subject": {"name": "Mark", "entity_kind": "person"},
+    "predicate": {"proposed_key": "works_on"},
+    "object": {"entity": {"name": "Atlas", "entity_kind": "project"}},
+    "evidence_indices": [0],
+}

@@ -223,3 +223,29 @@ def test_help_and_version_are_quick_and_import_nothing_heavy() -> None:
 
     assert "verify-isolation" in result.stdout
     assert min(took) < 0.3
+
+
+def test_an_act_on_names_is_repeated_by_its_key(run: Run, database: TestDatabase) -> None:
+    """`--idempotency-key` without a credential: the second call renames nothing and shows the first answer."""
+    team = document(run, "team", "create", "atlas")
+    with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
+        entity_id, name_id = uuid4(), uuid4()
+        place = connection.execute("select team_id, space_epoch from commonlore.space where space_kind = 'team_shared'").fetchone()
+        assert place is not None and str(place[0]) == team["team_id"]
+        connection.execute(
+            "insert into commonlore.entity (team_id, space_epoch, entity_id, entity_kind, status, version, known_from) "
+            "values (%s, %s, %s, 'project', 'active', 1, now())",
+            (*place, entity_id),
+        )
+        connection.execute(
+            "insert into commonlore.entity_name (team_id, space_epoch, entity_name_id, entity_id, entity_kind, display_name, name_key, name_kind, "
+            "known_from) values (%s, %s, %s, %s, 'project', 'Orion', 'orion', 'canonical', now())",
+            (*place, name_id, entity_id),
+        )
+
+    words = ("entity", "rename", str(entity_id), "Orion Two", "--reason", "a test", "--idempotency-key", "k")
+    first, again = document(run, *words), document(run, *words)
+
+    assert first == again and "Orion" == first["former_name"]
+    assert "idempotency_conflict" == document(run, *words[:3], "Orion Three", *words[4:], code=1)["code"]
+    assert "invalid_input" == document(run, *words[:-1], "k" * 129, code=1)["code"]
