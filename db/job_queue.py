@@ -56,9 +56,10 @@ class Told:
     total: int | None
 
 
-def queue_pool(conninfo: str) -> Pool:
+def queue_pool(conninfo: str, *, prepare: bool = True) -> Pool:
     """A closed pool for the queue alone. The queue's own triggers name its tables without a schema."""
-    return make_pool(make_conninfo(conninfo, options="-c search_path=commonlore,procrastinate"), size=_CONNECTIONS, name="queue", vectors=False)
+    where = make_conninfo(conninfo, options="-c search_path=commonlore,procrastinate")
+    return make_pool(where, size=_CONNECTIONS, name="queue", vectors=False, prepare=prepare)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from procrastinate import JobContext
@@ -17,6 +17,7 @@ from procrastinate.job_context import AbortReason
 
 from commonlore.db.assemble import Adapters
 from commonlore.db.job_queue import Entry, JobQueue
+from commonlore.db.session import Pool
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import KINDS, REASONS, JobFailed, JobKind
 from commonlore.domain.ports import EmbeddingUnavailable
@@ -30,11 +31,15 @@ log = logging.getLogger("commonlore.worker")
 
 @dataclass(slots=True)
 class Executor:
-    """Runs jobs for one worker. `broken` is set when it could not write the end of a job: the worker must then end, so that another takes it up."""
+    """Runs jobs for one worker, each turn on connections that no other job uses: `slots` has as many pools as jobs run at once.
+
+    `broken` is set when it could not write the end of a job: the worker must then end, so that another takes it up.
+    """
 
     adapters: Adapters
     queue: JobQueue
     handlers: Mapping[str, Handler]
+    slots: asyncio.Queue[Pool]
     slice_s: float | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     broken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,9 +62,10 @@ class Executor:
 
     async def _turn(self, entry: Entry, kind: JobKind) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Run the handler; what to write to the queue then."""
+        pool = await self.slots.get()
         try:
             told = await self.queue.begin(entry)
-            run = JobRun(self.adapters, kind, self.queue, entry, told, self.slice_s or kind.slice_s, self.stopping.is_set)
+            run = JobRun(replace(self.adapters, pool=pool), kind, self.queue, entry, told, self.slice_s or kind.slice_s, self.stopping.is_set)
             outcome = await self.handlers[kind.name](run)
             await run.flush()
         except TakenOver:
@@ -75,6 +81,8 @@ class Executor:
             if pause_s is None:
                 return lambda: self.queue.bury(entry, "dead", reason, tries=1)
             return lambda: self.queue.put_back(entry, reason=reason, tries=1, pause_s=pause_s)
+        finally:
+            self.slots.put_nowait(pool)
         if outcome is Outcome.AGAIN:
             return lambda: self.queue.put_back(entry)
         return lambda: self.queue.finish(entry)

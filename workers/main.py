@@ -12,11 +12,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 
 from commonlore.db.assemble import assemble
 from commonlore.db.job_queue import JobQueue, queue_pool
 from commonlore.db.locate import open_database
+from commonlore.db.session import Pool, make_pool
 from commonlore.db.settings import Settings, read_settings
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ports import Embedder
@@ -59,8 +61,12 @@ async def run(
         CommonloreError: the database does not answer, or refuses the role.
     """
     rules = rules or WorkerRules()
-    async with assemble(conninfo, settings, name="worker", make_embedder=make_embedder) as adapters, queue_pool(conninfo) as pool:
-        executor = Executor(adapters, JobQueue(pool), handlers, rules.slice_s if wait else float("inf"))
+    async with AsyncExitStack() as stack:
+        share = replace(settings, pool_size=max(2, settings.pool_size // rules.concurrency))
+        adapters = await stack.enter_async_context(assemble(conninfo, share, name="worker", make_embedder=make_embedder))
+        slots = await _slots(stack, adapters.pool, conninfo, share, rules.concurrency)
+        queue = JobQueue(await stack.enter_async_context(queue_pool(conninfo, prepare=settings.prepared_statements == "on")))
+        executor = Executor(adapters, queue, handlers, slots, rules.slice_s if wait else float("inf"))
         app = make_app(conninfo, executor)
         async with app.open_async():
             log.info("the worker takes jobs")
@@ -84,8 +90,19 @@ async def run(
                 if not working.done():
                     working.cancel()
                 await asyncio.wait((working,))
-            if not working.cancelled():
-                working.result()
+            for ended in (looking, working):
+                if ended.done() and not ended.cancelled():
+                    ended.result()
+
+
+async def _slots(stack: AsyncExitStack, first: Pool, conninfo: str, settings: Settings, number: int) -> asyncio.Queue[Pool]:
+    """A pool for each job that may run at once: one that takes all of its own leaves the others theirs."""
+    slots: asyncio.Queue[Pool] = asyncio.Queue()
+    slots.put_nowait(first)
+    for _ in range(number - 1):
+        pool = make_pool(conninfo, size=settings.pool_size, name="worker", prepare=settings.prepared_statements == "on")
+        slots.put_nowait(await stack.enter_async_context(pool))
+    return slots
 
 
 async def _take_back(executor: Executor, rules: WorkerRules) -> None:

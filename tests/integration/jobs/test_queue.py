@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -15,14 +16,14 @@ from commonlore.db.job_queue import JobQueue, queue_pool
 from commonlore.db.jobs import cancel_job, enqueue, page_jobs, read_job, retry_job
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.db.settings import read_settings
-from commonlore.domain.errors import Conflict, NotVisible
+from commonlore.domain.errors import Conflict, DeadlineExceeded, NotVisible
 from commonlore.domain.ids import new_id
 from commonlore.domain.jobs.kind import EMBED_PARTS, RENDER_DOCUMENTS, SWEEP, JobFailed, JobKind
 from commonlore.domain.ports import EmbeddingUnavailable
 from commonlore.workers import main as worker
 from commonlore.workers.handlers import HANDLERS
 from commonlore.workers.run import JobRun, Outcome
-from tests.integration.jobs.test_killed_worker import a_worker, until
+from tests.integration.jobs.test_killed_worker import a_worker, until, waiting_texts, whole
 from tests.integration.memory.test_worker import as_worker, shared_space
 from tests.support.memory import Holder, Memory, ServedHashEmbedder
 from tests.support.worker_process import QUICK
@@ -269,6 +270,60 @@ async def test_jobs_that_use_up_the_workers_connections_still_report_and_end(mem
     assert [("succeeded", "hoarding", 1)] == memory.sql("select state, stage, done from commonlore.job")
 
 
+async def test_a_job_that_takes_every_connection_leaves_other_jobs_theirs(memory: Memory) -> None:
+    """One team's greed in one slot; another team's job in the other one runs meanwhile."""
+    ann, ben = await memory.key(team="ann"), await memory.key(team="ben")
+    await ask(memory, ann, EMBED_PARTS)
+    await ask(memory, ben, EMBED_PARTS)
+    held, let_go = asyncio.Event(), asyncio.Event()
+
+    async def greedy(run: JobRun) -> Outcome:
+        pool = run.adapters.pool
+        if run.team == ann.team_id:
+            taken = [await pool.getconn() for _ in range(pool.max_size)]
+            held.set()
+            await let_go.wait()
+            for connection in taken:
+                await pool.putconn(connection)
+        else:
+            await held.wait()
+            async with team_transaction(pool, run.team, timeout_ms=2_000):
+                let_go.set()
+        return Outcome.DONE
+
+    await work(memory, {EMBED_PARTS.name: greedy}, concurrency=2)
+
+    assert [("succeeded", 0), ("succeeded", 0)] == memory.sql("select state, attempts from commonlore.job")
+
+
+async def test_connections_that_are_cut_in_the_middle_cost_no_job_and_double_none(memory: Memory) -> None:
+    """The server ends every connection of the worker, as when it restarts: the job's and the queue's own alike."""
+    ann = await waiting_texts(memory)
+    cut: list[bool] = []
+
+    class Cutting(ServedHashEmbedder):
+        async def embed_texts(self, texts: Any) -> Any:
+            if not cut:
+                cut.append(True)
+                memory.sql(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = 'commonlore_worker'"
+                )
+            return await super().embed_texts(texts)
+
+    async def survive() -> None:
+        for _ in range(3):
+            with contextlib.suppress(Exception):
+                await worker.run(read_settings({}), memory.database.worker_conninfo, rules=QUICK, make_embedder=Cutting)
+
+    task = asyncio.ensure_future(survive())
+    await until(memory, "select count(*) from procrastinate.procrastinate_jobs where task_name = 'embed_parts'", [(0,)])
+    task.cancel()
+    await asyncio.wait((task,))
+
+    assert cut and {"parts": 72, "different": 72, "documents": 2, "waiting": 0, "left": 0} == whole(memory)
+    assert [("succeeded",)] == memory.sql("select state from commonlore.job where team_id = %s and kind = 'embed_parts'", ann.team_id)
+
+
 async def test_a_success_makes_up_for_dead_jobs_of_its_key(memory: Memory) -> None:
     ann = await memory.key()
     await ask(memory, ann, EMBED_PARTS)
@@ -306,6 +361,28 @@ async def test_the_sweep_leaves_what_gave_up_for_a_while(memory: Memory) -> None
         assert 0 == (await sweep(opened.adapters.pool)).enqueued
         queue_sql(memory, "update commonlore.job set finished_at = now() - interval '11 minutes' where state = 'dead'")
         assert 2 == (await sweep(opened.adapters.pool)).enqueued
+
+
+async def test_a_team_that_cannot_be_looked_at_keeps_no_other_from_its_sweep(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commonlore.db import backlog
+    from tests.integration.memory.test_worker import Down
+
+    holders = [await memory.key(team=name) for name in ("ann", "ben", "eve")]
+    for holder in holders:
+        await memory.with_embedder(Down()).remember(holder, content="Zebra.")
+    queue_sql(memory, "delete from procrastinate.procrastinate_jobs")
+    real, broken = backlog._ask, sorted(holder.team_id for holder in holders)[1]
+
+    async def ask_or_fail(transaction: Any, kind: JobKind, space_id: Any) -> bool:
+        if transaction.team_id == broken:
+            raise DeadlineExceeded("request_timeout", "too slow")
+        return await real(transaction, kind, space_id)
+
+    monkeypatch.setattr(backlog, "_ask", ask_or_fail)
+    async with as_worker(memory) as opened:
+        found = await sweep(opened.adapters.pool)
+
+    assert (2, 1) == (found.enqueued, found.failed)
 
 
 # --- what a team sees and steers
