@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import LiteralString
 from uuid import UUID
@@ -16,6 +16,7 @@ from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
+from commonlore.db.histories import matching_histories
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
@@ -23,8 +24,9 @@ from commonlore.domain.errors import CommonloreError, Fault
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
+from commonlore.domain.recall.eligibility import RelationshipHistory
 from commonlore.domain.recall.lexical import LexicalStatistics
-from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
+from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, RelationshipRow, SupportPath, ValueRef
 from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
@@ -200,6 +202,15 @@ class PostgresRecallSnapshot:
         for row in await self._hydrated(wanted, ask):
             groups.setdefault(row["semantic_group_key"], []).append(_relationship_row(row))
         return groups
+
+    async def read_histories(
+        self, intent: RecallIntent, space_plan: SpacePlan, embedded: QueryVector, *, known: Collection[UUID], most: int
+    ) -> list[RelationshipHistory]:
+        try:
+            return await matching_histories(self._transaction, intent, space_plan, embedded, known=known, most=most)
+        except psycopg.Error as error:
+            await self._recover(error)
+            return []  # the lane that reads the same tables is stated as missing
 
     async def _hydrated(self, spaces: Iterable[Space], ask: Callable[[Space], Awaitable[AsyncCursor[DictRow]]]) -> list[DictRow]:
         """The rows of every space, asked together; when a statement fails, of each alone."""

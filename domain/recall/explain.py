@@ -18,6 +18,7 @@ from uuid import UUID
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.recall.evidence_lane import rank_evidence
 from commonlore.domain.recall.explain_hints import factors_of, moves_of, show_hints
+from commonlore.domain.recall.explain_refused import refused_groups
 from commonlore.domain.recall.explanation import (
     EvidenceOutcome,
     GroupOutcome,
@@ -67,6 +68,7 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
     ranks, factors = {item.evidence_id: item.rank for item in results}, factors_of(state, last["evidence"])
     shown = [_evidence(state, evidence, entry, ranks, factors) for entry in found.evidence]
     groups, more_groups = await _groups(state, found.groups, relationships)
+    groups += await refused_groups(state)
     policy = state.policy
     return RecallTrace(
         policy=TracePolicy(

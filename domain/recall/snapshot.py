@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -10,9 +10,10 @@ from uuid import UUID
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.contract import SpaceScale
+from commonlore.domain.recall.eligibility import RelationshipHistory
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
-from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpaceStatistics
+from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EvidenceRow, RelationshipRow
 from commonlore.domain.tenancy.actor import Actor, Space
 
@@ -93,4 +94,10 @@ class RecallSnapshot(Protocol):
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         """Every eligible member of the groups, by earliest creation, then id."""
+        ...
+
+    async def read_histories(
+        self, intent: RecallIntent, space_plan: SpacePlan, embedded: QueryVector, *, known: Collection[UUID], most: int
+    ) -> list[RelationshipHistory]:
+        """Of a space, what matches the query and is not among `known`, whatever became of it, by id; for a trace alone."""
         ...

@@ -11,7 +11,9 @@ from uuid import UUID
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from commonlore.db.histories import read_histories
 from commonlore.db.recall import recall_snapshot
+from commonlore.db.session import actor_transaction
 from commonlore.domain.recall.eligibility import RelationshipHistory, SupportHistory, is_effective, refuse, withdrawn_in
 from commonlore.domain.recall.plan import RecallIntent, parse_intent
 from commonlore.domain.recall.request import RecallRequest
@@ -88,6 +90,13 @@ def equivalents(made: Histories, view: TemporalView, counted: set[UUID], *, with
     return {key: {other for other in eligible if made.texts[other] == text and other != key} for key, text in made.texts.items()}
 
 
+async def check_histories(memory: Memory, holder: Holder, made: Histories) -> None:
+    """A trace reads what was stored, each event in the order in which it counts."""
+    async with actor_transaction(memory.adapters.pool, holder.key, clock=memory.clock, timeout_ms=20_000, snapshot=True) as (actor, transaction):
+        found = await read_histories(transaction, actor.spaces_to_read[0], list(made.relationships))
+    assert made.relationships == {item.relationship_id: item for item in found}
+
+
 def test_statements_and_functions_agree(database: TestDatabase) -> None:
     """Rows, histories and views at random, at exact instants and just beside them; one team for each set of rows."""
     teams = count()
@@ -99,6 +108,7 @@ def test_statements_and_functions_agree(database: TestDatabase) -> None:
         made = Histories(Random(seed)).make(holder.profile_id, texts=24, relationships=120)
         store(memory, holder, made)
         memory.sql("update commonlore.team set unclaimed_evidence = %s where team_id = %s", "withheld" if withheld else "eligible", holder.team_id)
+        await check_histories(memory, holder, made)
         for view in (TemporalView(), *views):
             await check(memory, holder, made, view, withheld=withheld)
 

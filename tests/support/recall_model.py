@@ -100,11 +100,13 @@ class ModelSnapshot:
         default_factory=lambda: Actor(UUID(int=7), UUID(int=8), UUID(int=9), frozenset(["read"]), SPACES)  # type: ignore[list-item]
     )
     lost_spaces: set[UUID] = field(default_factory=set)
-    lost_spaces: set[UUID] = field(default_factory=set)
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         counted = LexicalStatistics(100, 1000, dict.fromkeys(intent.terms, 3))
         return [(space, SpaceStatistics(counted, counted, "current", 1, "current", "model", texts=100)) for space in SPACES]
+
+    async def read_histories(self, *_: object, **__: object) -> list[Any]:
+        return []
 
     async def fetch(self, plan: Any, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
         await vector

@@ -33,6 +33,9 @@ async def memory(shared: TestDatabase) -> AsyncIterator[Memory]:
         yield opened
 
 
+COUNTED = {"returned", "covered_by_result", "covered_by_known_evidence", "covered_by_known_relationship", "shown_in_community", "beyond_limit"}
+
+
 def outcomes(trace: dict[str, Any]) -> dict[str, str]:
     return {item["evidence_id"]: item["outcome"] for item in trace["evidence"]}
 
@@ -250,3 +253,48 @@ async def test_a_trace_needs_the_scope_of_a_recall(memory: Memory) -> None:
 
     with pytest.raises(Forbidden):
         await memory.recall(writer, "x", trace=True)
+
+
+async def test_each_reason_of_a_relationship_is_said(memory: Memory) -> None:
+    """To its author or an administrator: what matches and does not count, with the reason in the view; erased is not."""
+    ann = await memory.key(scopes=("read", "write", "admin"))
+    ben = await memory.key()
+    kinds = ("project", "product")
+    ids: dict[str, str] = {}
+
+    async def tell(name: str, predicate: str, target: str, reason: str, **fields: Any) -> str:
+        ids[reason] = await memory.relate(ann, f"{name} {predicate.replace('_', ' ')} {target}.", name, predicate, target, kinds=kinds, **fields)
+        return str(memory.sql("select evidence_id::text from commonlore.relationship_support where relationship_id = %s", ids[reason])[0][0])
+
+    await tell("Atlas", "primary_database", "narwhal", "superseded")
+    await tell("Atlas", "primary_database", "quagga", "kept")
+    gone = await tell("Borneo", "likes", "narwhal", "retracted")
+    held = await tell("Ceres", "likes", "narwhal", "pending_evidence")
+    erased = await tell("Dione", "likes", "narwhal", "erased")
+    await tell("Europa", "likes", "narwhal", "corrected")
+    await tell("Fornax", "likes", "narwhal", "no_longer_valid", valid_to="2026-01-01T00:00:00Z")
+    await tell("Gaspra", "likes", "narwhal", "not_yet_valid", valid_from="2027-01-01T00:00:00Z")
+    told = memory.clock.advance(hours=1).isoformat()
+    await memory.retract(ann, gone)
+    await memory.quarantine(ann, held)
+    await memory.retract(ann, erased)
+    exclude(memory, erased, "erased")
+    await memory.correct(ann, ids["corrected"], patch={"scope": "office"})
+    now = memory.clock.advance(hours=1).isoformat()
+
+    async def said(holder: Any, **fields: Any) -> dict[str, str]:
+        trace = (await memory.recall(holder, "narwhal likes database", limit=1, relationship_limit=20, trace=True, **fields))["trace"]
+        return {item["relationship_id"]: item["outcome"] for item in trace["relationships"] if item["outcome"] not in COUNTED}
+
+    passed = {reason: ids[reason] for reason in ("superseded", "retracted", "pending_evidence", "corrected")}
+    assert {key: reason for reason, key in passed.items()} == await said(ann)
+    assert {key: reason for reason, key in passed.items()} == await said(ann, known_at=now)
+    assert {} == await said(ben)
+    then = await said(ann, known_at=told)  # when the corrected one was not replaced yet
+    assert ("superseded", {"not_yet_known"}) == (then.pop(ids["superseded"]), set(then.values()))
+    outside = {ids["no_longer_valid"]: "no_longer_valid", ids["not_yet_valid"]: "not_yet_valid"}
+    assert outside.items() <= (await said(ann, valid_at="2026-07-02T00:00:00Z")).items()
+    everything = {ids[reason] for reason in ids} - {ids["erased"]}
+    early = await said(ann, known_at="2020-01-01T00:00:00Z")
+    assert ({"not_yet_known"}, set()) == (set(early.values()), everything - set(early))
+    assert {ids["erased"]} & (set(early) | set(await said(ann, valid_at=told))) == set()

@@ -215,7 +215,7 @@ def views(when: Mapping[str, float]) -> Iterator[tuple[float | None, float | Non
     for moment in when.values():
         for instant in (moment, moment - A_MICROSECOND):
             yield from ((None, instant), (instant, None))
-    yield from ((bound, known) for bound in (2 - A_MICROSECOND, 2.0, 6 - A_MICROSECOND) for known in (None, 3.5))
+    yield from ((bound, known) for bound in (2 - A_MICROSECOND, 2.0, 3 - A_MICROSECOND, 3.0, 6 - A_MICROSECOND) for known in (None, 3.5))
 
 
 async def test_every_view_of_every_statement(database: TestDatabase) -> None:
