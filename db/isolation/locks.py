@@ -56,7 +56,8 @@ class Outcome:
 def lock_checks(admin: Connection[DictRow], population: Population) -> list[Check]:
     """Every statement with a tenant mark, under each set of locks. `admin`: a superuser's, autocommit; all is rolled back."""
     marked = [(subject, name, text) for subject, name, text in named_statements() if "-- tenant" in text and (subject, name) not in EXEMPT]
-    outcomes = {locks: _run_all(admin, population, marked, locks) for locks in _LOCKS}
+    with admin.transaction(force_rollback=True):  # one for all, so that now() is the same in every run
+        outcomes = {locks: _run_all(admin, population, marked, locks) for locks in _LOCKS}
     checks = []
     reached = ran = 0
     for number, (subject, name, _) in enumerate(marked):
