@@ -160,6 +160,21 @@ _DEGRADATION_TAIL = """
 `search_states` says the same by lane: `evidence` and `relationships` are `current`, `pending`, `failed` or `not_required`.
 Over several spaces the worst counts: `failed`, else `pending`, else `current`, else `not_required`.
 `pending` means that a text is found by its words while its vector is still being made.
+
+## What is required
+
+A part without which an answer could mislead fails the request instead, with a code of [errors.md](errors.md):
+
+| part | failure |
+|---|---|
+| the key cannot be checked, or is not valid | `internal_failure` or `database_unavailable`; `credential_invalid` |
+| the counts or the search by words of the team's shared space | the failure of the database, `internal_failure` |
+| the rows behind texts, relationships, what the caller knows, and conflicts | `hydration_failed`; nothing is put together from search text, and no side of a conflict is shown without the other |
+| a statement or the whole request takes too long | `request_timeout`, in any step and any space |
+| a trace | any of these |
+
+Of a private space the same parts may be missing: `space_branch_unavailable` says that one space could not be read, not which part.
+A slow private space is no missing one: it ends the request.
 """
 
 
