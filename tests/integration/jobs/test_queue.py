@@ -230,7 +230,8 @@ async def test_a_job_goes_back_though_another_of_its_key_waits_meanwhile(memory:
     assert [("todo",)] == memory.sql("select status::text from procrastinate.procrastinate_jobs where task_name = 'embed_parts'")
 
 
-async def test_a_worker_given_up_for_lost_changes_nothing_of_what_another_took_up(memory: Memory) -> None:
+@pytest.mark.parametrize("last", ["tell", "finish", "fail", "again"])
+async def test_a_worker_given_up_for_lost_changes_nothing_of_what_another_took_up(memory: Memory, last: str) -> None:
     ann = await memory.key()
     await ask(memory, ann, EMBED_PARTS)
 
@@ -238,8 +239,11 @@ async def test_a_worker_given_up_for_lost_changes_nothing_of_what_another_took_u
         queue_sql(memory, "update procrastinate.procrastinate_jobs set worker_id = null, status = 'todo' where id = %s", run.entry.number)
         [(other,)] = queue_sql(memory, "insert into procrastinate.procrastinate_workers default values returning id")
         queue_sql(memory, "update procrastinate.procrastinate_jobs set worker_id = %s, status = 'doing' where id = %s", other, run.entry.number)
-        await run.tell("late", 7)
-        return Outcome.DONE
+        if last == "tell":
+            await run.tell("late", 7)
+        if last == "fail":
+            raise JobFailed("overloaded")
+        return Outcome.AGAIN if last == "again" else Outcome.DONE
 
     await work(memory, {EMBED_PARTS.name: outlive})
 
