@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 # A speaker that only names a role says nothing worth searching for.
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai"))
 # The roles of the one who asks: "I" in a query means their turns.
 ASKING_ROLES = frozenset(("user", "human"))
 
 
+@lru_cache(maxsize=4096)
 def role_of(speaker: str | None) -> str | None:
     """The role that a speaker names, in lower case; None for a person, and where nobody is named."""
     if not speaker:

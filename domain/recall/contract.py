@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from uuid import UUID
 
-from commonlore.domain.ledger.speaker import is_person
 from commonlore.domain.recall.fusion import BranchHit, fuse
 from commonlore.domain.recall.hints import NO_HINTS, QueryHints
 from commonlore.domain.recall.utterance import Utterance, preferences
@@ -119,40 +118,47 @@ def zscore_2(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
     score of a text that matches nothing, so that a missing neighbour adds nothing. A text without session, speaker or time
     keeps its score of `zscore-1`. Ties: id.
 
-    Source: tests/eval/hints.py, ADR 0025.
+    Source: tests/eval/hints.py, ADR 0026.
     """
     ids, own, weakest = _own_scores(lexical, vector, scale)
     said = scale.said
     if not said:
         return [ids[key] for _, key in sorted((-score, key) for key, score in own.items())]
     gains = preferences(said, scale.hints)
-    for key, gain in gains.by_own.items():
-        own[key] += gain
-    total = dict(own)
-    for key, gain in gains.by_total.items():
-        total[key] += gain
-    _share(total, own, weakest, said)
+    if gains.by_speaker:
+        extra = {speaker: gain for speaker, (_, gain) in gains.by_speaker.items()}
+        for key, of_it in said.items():
+            if of_it[2] in extra:
+                own[key] += extra[of_it[2]]
+    total = own | {key: own[key] + gain for key, gain in gains.by_total.items()}
+    _share(total, own, weakest, said, gains.people)
     return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
 
 
-def _share(total: dict[int, float], own: Mapping[int, float], weakest: float, said: Mapping[int, Utterance]) -> None:
-    """Adds to `total` what neighbours and sessions give."""
-    by_turn: dict[tuple[str, int], float] = {}
+def _share(total: dict[int, float], own: Mapping[int, float], weakest: float, said: Mapping[int, Utterance], people: frozenset[str]) -> None:
+    """Adds to `total` what neighbours and sessions give. Of two turns that claim one place the better counts."""
+    sessions: dict[str, dict[int, float]] = {}
     best: dict[str, float] = {}
     for key, (session, sequence, _, _, _) in said.items():
-        if session is not None:
-            above = own[key] - weakest
-            if sequence is not None:
-                by_turn[session, sequence] = max(by_turn.get((session, sequence), above), above)
-            best[session] = max(best.get(session, above), above)
-    get = by_turn.get
+        if session is None:
+            continue
+        above = own[key] - weakest
+        if session not in best:
+            sessions[session], best[session] = {}, above
+        elif above > best[session]:
+            best[session] = above
+        if sequence is not None:
+            places = sessions[session]
+            if sequence not in places or above > places[sequence]:
+                places[sequence] = above
     for key, (session, sequence, speaker, _, _) in said.items():
         if session is None:
             continue
         if sequence is not None:
-            total[key] += NEIGHBOUR_WEIGHT * (get((session, sequence - 1), 0.0) + get((session, sequence + 1), 0.0))
-            if is_person(speaker):
-                total[key] += FURTHER_WEIGHT * (get((session, sequence - 2), 0.0) + get((session, sequence + 2), 0.0))
+            get = sessions[session].get
+            total[key] += NEIGHBOUR_WEIGHT * (get(sequence - 1, 0.0) + get(sequence + 1, 0.0))
+            if speaker in people:
+                total[key] += FURTHER_WEIGHT * (get(sequence - 2, 0.0) + get(sequence + 2, 0.0))
         if speaker is not None:
             total[key] += SESSION_WEIGHT * best[session]
 

@@ -5,8 +5,8 @@ Nothing here says whether a claim is true, current or supported; that is the gat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -37,10 +37,14 @@ class Utterance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What each candidate gains: in its own score, which its neighbours share, or in its total alone."""
+    """What candidates gain: by their speaker in their own score, which their neighbours share, or in their total alone.
 
-    by_own: dict[int, float] = field(default_factory=dict)
-    by_total: dict[int, float] = field(default_factory=dict)
+    `people` are the speakers that are no roles.
+    """
+
+    people: frozenset[str]
+    by_speaker: Mapping[str, tuple[Factor, float]]
+    by_total: Mapping[int, float]
 
 
 def asks(text: str) -> bool:
@@ -49,48 +53,49 @@ def asks(text: str) -> bool:
 
 
 def preferences(said: Mapping[int, Utterance], hints: QueryHints) -> Preferences:
-    """The gains by the number of a candidate's id; only those that gain or lose are named.
+    """The gains; only those that gain or lose are named.
 
     In its own score: 0.5 if it was said by the one person among the candidates' speakers that the query names, 2 if the
     query is in the first person and it was said by one whose role is to ask. In its total: 2 if it was said in a time that
     the query names, -1 if a person only asks in it.
     """
-    found = Preferences()
-    for key, factor, gain in _gains(said, hints):
-        gains = found.by_own if factor in ("named_speaker", "asker") else found.by_total
-        gains[key] = gains.get(key, 0.0) + gain
-    return found
+    speakers = {of_it[2] for of_it in said.values()}
+    people = frozenset(speaker for speaker in speakers if speaker is not None and is_person(speaker))
+    by_speaker: dict[str, tuple[Factor, float]] = {}
+    if (named := named_speaker(people, hints)) is not None:
+        by_speaker[named] = ("named_speaker", NAMED_SPEAKER)
+    if hints.first_person:
+        by_speaker |= {speaker: ("asker", ASKER) for speaker in speakers if speaker is not None and role_of(speaker) in ASKING_ROLES}
+    by_total = {key: QUESTION for key, of_it in said.items() if of_it[4] and of_it[2] in people}
+    if hints.periods:
+        for key in _in_a_period(said, hints):
+            by_total[key] = by_total.get(key, 0.0) + NAMED_PERIOD
+    return Preferences(people, by_speaker, by_total)
 
 
 def factors(said: Mapping[int, Utterance], hints: QueryHints) -> dict[int, list[Factor]]:
     """Which of the gains each candidate had, by their names, for a trace."""
+    gains, periods = preferences(said, hints), _in_a_period(said, hints)
     found: dict[int, list[Factor]] = {}
-    for key, factor, _ in _gains(said, hints):
-        found.setdefault(key, []).append(factor)
+    for key, of_it in said.items():
+        names: list[Factor] = [gains.by_speaker[of_it.speaker][0]] if of_it.speaker in gains.by_speaker else []
+        if key in periods:
+            names.append("named_period")
+        if of_it.asks and of_it.speaker in gains.people:
+            names.append("question")
+        if names:
+            found[key] = names
     return found
 
 
-def _gains(said: Mapping[int, Utterance], hints: QueryHints) -> Iterator[tuple[int, Factor, float]]:
-    named = named_speaker({speaker for _, _, speaker, _, _ in said.values() if speaker is not None}, hints)
+def _in_a_period(said: Mapping[int, Utterance], hints: QueryHints) -> set[int]:
     holds = [period.holds for period in hints.periods]
-    first_person = hints.first_person
-    for key, (_, _, speaker, occurred_at, is_question) in said.items():
-        if speaker is not None:
-            if is_person(speaker):
-                if speaker == named:
-                    yield key, "named_speaker", NAMED_SPEAKER
-                if is_question:
-                    yield key, "question", QUESTION
-            elif first_person and role_of(speaker) in ASKING_ROLES:
-                yield key, "asker", ASKER
-        if holds and occurred_at is not None and any(hold(occurred_at) for hold in holds):
-            yield key, "named_period", NAMED_PERIOD
+    return {key for key, of_it in said.items() if of_it[3] is not None and any(hold(of_it[3]) for hold in holds)} if holds else set()
 
 
-def named_speaker(speakers: set[str], hints: QueryHints) -> str | None:
-    """The one person of `speakers` that the query names as a word of its own; None if it names none or several."""
-    people = sorted(filter(is_person, speakers))
+def named_speaker(people: frozenset[str], hints: QueryHints) -> str | None:
+    """The one of `people` that the query names as a word of its own; None if it names none or several."""
     if not hints.query or not 0 < len(people) <= MOST_SPEAKERS:
         return None
-    named = {mention.name for mention in find_mentions(hints.query, people)}
+    named = {mention.name for mention in find_mentions(hints.query, sorted(people))}
     return named.pop() if len(named) == 1 else None
