@@ -155,10 +155,11 @@ class CorrectionSession(LedgerSession):
 
 
 def _source(row: dict[str, Any]) -> Source:
-    supports = tuple(
-        EffectiveSupport(UUID(support_id), UUID(evidence_id), group, start, end, quote, authority)
-        for support_id, evidence_id, group, start, end, quote, authority in row["supports"]
-    )
+    granted = [
+        (EffectiveSupport(UUID(support_id), UUID(evidence_id), group, start, end, quote, authority), withdrawn)
+        for support_id, evidence_id, group, start, end, quote, authority, withdrawn in row["supports"]
+    ]
+    supports = tuple(support for support, withdrawn in granted if not withdrawn)
     statement = Statement(
         row["subject_entity_id"],
         row["predicate_key"],
@@ -202,4 +203,5 @@ def _source(row: dict[str, Any]) -> Source:
             lifecycle_state=row["lifecycle_state"],
         ),
         supports=supports,
+        withheld=tuple(support for support, withdrawn in granted if withdrawn),
     )

@@ -8,8 +8,8 @@ where r.relationship_id = %(relationship_id)s::uuid
 ;
 
 -- name: read_source
--- One relationship with its ends, the newest definition of its predicate, its document and the supports that count now:
--- the latest decision grants, and the evidence is not withdrawn.
+-- One relationship with its ends, the newest definition of its predicate, its document and the supports whose latest decision
+-- grants, each with whether its evidence is withdrawn: such a one does not count now.
 select r.relationship_id, r.owner_profile_id, r.subject_entity_id, r.predicate_key, r.predicate_version, r.object_entity_id, r.object_value_id,
        r.polarity, r.scope_key, r.valid_from, r.valid_to, r.status, r.version, r.relationship_kind, r.current_cardinality, r.known_to,
        subject.display_name as subject_name, subject.entity_kind as subject_kind,
@@ -18,8 +18,13 @@ select r.relationship_id, r.owner_profile_id, r.subject_entity_id, r.predicate_k
        p.version as newest_version, p.aliases, p.subject_kinds, p.object_kinds, p.relationship_kind as newest_kind,
        p.current_cardinality as newest_cardinality, p.lifecycle_state,
        d.document_text,
-       (select coalesce(jsonb_agg(jsonb_build_array(s.support_id, s.evidence_id, s.source_group_key, s.span_start, s.span_end, s.quote, s.authority)
-                                  order by s.known_from, s.support_id), '[]')
+       (select coalesce(jsonb_agg(jsonb_build_array(s.support_id, s.evidence_id, s.source_group_key, s.span_start, s.span_end, s.quote, s.authority,
+                                                    exists (
+                   select from commonlore.evidence_exclusion x
+                   where x.evidence_id = s.evidence_id and x.reason <> 'unsupported'
+                     and x.team_id = %(team_id)s::uuid -- tenant
+                     and x.space_epoch = %(space_epoch)s::bigint -- tenant
+               )) order by s.known_from, s.support_id), '[]')
         from commonlore.relationship_support s
         where s.relationship_id = r.relationship_id
           and (select e.decision from commonlore.support_decision_event e
@@ -27,12 +32,6 @@ select r.relationship_id, r.owner_profile_id, r.subject_entity_id, r.predicate_k
                  and e.team_id = %(team_id)s::uuid -- tenant
                  and e.space_epoch = %(space_epoch)s::bigint -- tenant
                order by e.known_from desc, e.event_id desc limit 1) in ('grant', 'reinstate')
-          and not exists (
-              select from commonlore.evidence_exclusion x
-              where x.evidence_id = s.evidence_id and x.reason <> 'unsupported'
-                and x.team_id = %(team_id)s::uuid -- tenant
-                and x.space_epoch = %(space_epoch)s::bigint -- tenant
-          )
           and s.team_id = %(team_id)s::uuid -- tenant
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
        ) as supports

@@ -57,7 +57,10 @@ def support_set_sha256(supports: Sequence[EffectiveSupport]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The relationship to correct, as it stands: its ends with their wording, its predicate and the supports that count."""
+    """The relationship to correct, as it stands: its ends with their wording, its predicate and the supports that count.
+
+    `withheld` are granted supports whose evidence does not count now and may count again.
+    """
 
     relationship: Relationship
     owner_profile_id: UUID
@@ -67,6 +70,7 @@ class Source:
     value_id: UUID | None
     predicate: Predicate
     supports: tuple[EffectiveSupport, ...]
+    withheld: tuple[EffectiveSupport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

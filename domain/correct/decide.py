@@ -220,7 +220,8 @@ class _Decision:
         return observation_id, event_id
 
     def _copy_supports(self, successor: Relationship, observation_id: UUID, verification_id: UUID) -> None:
-        for support in self.source.supports:
+        """Also those whose text is held: they count for the successor once it is released."""
+        for support in (*self.source.supports, *self.source.withheld):
             if support.key in self.revoked:
                 self.changes.decisions.append(
                     DecisionRow(event_id=self.new_id(), support_id=self.revoked[support.key], decision="reinstate", reason="corrected")
@@ -242,8 +243,8 @@ class _Decision:
                         copied_from=support.support_id,
                     )
                 )
-            successor.supports.add(support.key)
-            successor.source_groups.add(support.source_group_key)
+        successor.supports |= {support.key for support in self.source.supports}
+        successor.source_groups |= {support.source_group_key for support in self.source.supports}
 
     def _give_way(self, successor: Relationship, others: Sequence[Relationship], verification_id: UUID) -> None:
         """The author's other current statements of the same scope, as when it is remembered (dense-mem 24)."""

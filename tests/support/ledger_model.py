@@ -180,13 +180,13 @@ class Model:
         return row
 
     def correct(self, row: Row, said: Said, until: str | None, *, keep_until: bool) -> Row:
-        """What an author says instead: the supports that count are carried over. Only another end leaves the relationship itself in place."""
+        """What an author says instead: its supports are carried over. Only another end leaves the relationship itself in place."""
         self.steps += 1
         if said == row.said:
             row.until = until
             self._change(row)
             return row
-        keys = self.effective(row)
+        keys = [key for key, support in row.supports.items() if support.granted]
         target = self.find(row.owner, said)
         self._end([row])
         if target is None:

@@ -213,6 +213,28 @@ async def test_an_inactive_identity_is_reactivated(memory: Memory) -> None:
     )
 
 
+async def test_a_held_text_counts_for_the_successor_once_it_is_released(memory: Memory) -> None:
+    """It said what was corrected, as the others did: after the release recall shows it beside the successor."""
+    ann = await memory.key(scopes=("read", "write", "admin"))
+    relationship_id = await memory.relate(ann, "Mark works on Atlas.", "Mark", "works_on", "Atlas")
+    told = await memory.remember(ann, content="So Mark works on Atlas.", relationships=[a_relationship("Mark", "works_on", "Atlas")])
+    held = told["evidence"][0]["evidence_id"]
+    await memory.quarantine(ann, held)
+
+    done = await memory.correct(ann, relationship_id, version=3, patch={"scope": "office"})
+    waiting = memory.sql("select support_count, source_group_count from commonlore.relationship where status = 'active'")
+    await memory.quarantine(ann, held, held=False)
+    shown = await memory.recall(ann, "Mark works on Atlas")
+
+    assert ([(1, 1)], [(2, 2)]) == (
+        waiting,
+        memory.sql("select support_count, source_group_count from commonlore.relationship where status = 'active'"),
+    )
+    assert {held: [done["correction_result"]["successor"]["relationship_id"]]}.items() <= {
+        item["evidence_id"]: item["relationship_ids"] for item in shown["results"]
+    }.items()
+
+
 # --- rejections
 
 
