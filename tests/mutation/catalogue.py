@@ -1,0 +1,9 @@
+"""Every mutation. Anchors are short and lie in the domain where they can, so that few rewrites move them."""
+
+from __future__ import annotations
+
+from tests.mutation.mutation import Mutation
+from tests.mutation.ranking import RANKING
+from tests.mutation.safety import SAFETY
+
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY)

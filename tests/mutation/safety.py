@@ -1,0 +1,184 @@
+"""Mutations of what keeps memories apart and whole: isolation, keys, settlement, repeated calls, workers."""
+
+from __future__ import annotations
+
+from tests.mutation.mutation import Mutation
+
+_PROOF = "tests/integration/isolation/test_scratch.py::test_the_whole_proof_passes_on_a_new_database"
+_LOCKS = "tests/integration/isolation/test_recall_locks.py::test_predicates_alone_isolate_a_recall"
+_SETTLEMENT = "tests/unit/ledger/test_settlement.py::test_"
+_WITHDRAWAL = "tests/integration/memory/test_withdrawal.py::test_"
+_WORKER = "tests/integration/memory/test_worker.py::test_"
+_REMEMBER = "tests/integration/memory/test_remember.py::test_"
+
+_ISOLATION = (
+    Mutation(
+        "policy-missing",
+        "security: a table has no policy",
+        "alembic/versions/0002_ledger.py",
+        "select commonlore.isolate('commonlore.evidence_occurrence', 'space', 'append', 'none');",
+        "grant select, insert on commonlore.evidence_occurrence to commonlore_app;",
+        (_PROOF,),
+    ),
+    Mutation(
+        "policy-not-forced",
+        "security: the owner of a table passes its policy",
+        "alembic/versions/0001_tenancy.py",
+        "    execute format('alter table %s force row level security', table_name);\n",
+        "",
+        (_PROOF,),
+    ),
+    Mutation(
+        "policy-of-the-team-alone",
+        "security: members see each other's private spaces",
+        "alembic/versions/0001_tenancy.py",
+        "when 'space' then team || ' and ' || space end",
+        "when 'space' then team end",
+        (_PROOF,),
+    ),
+    Mutation(
+        "policy-without-check",
+        "security: rows can be written into another team",
+        "alembic/versions/0001_tenancy.py",
+        "using (%s) with check (%s)', table_name, condition, condition)",
+        "using (%s) with check (true)', table_name, condition)",
+        (_PROOF,),
+    ),
+    Mutation(
+        "context-outlives-its-transaction",
+        "security: the next user of a connection sees the team of the last",
+        "db/queries/session.sql",
+        "select set_config('commonlore.team_id', %(team_id)s::uuid::text, true)",
+        "select set_config('commonlore.team_id', %(team_id)s::uuid::text, false)",
+        (_PROOF,),
+    ),
+    Mutation(
+        "hydration-of-every-space",
+        "security: the rows of a recall compare the team and not the space",
+        "db/queries/hydrate.sql",
+        "where e.evidence_id = any(%(evidence_ids)s::uuid[])\n"
+        "  and e.team_id = %(team_id)s::uuid -- tenant\n  and e.space_epoch = %(space_epoch)s::bigint -- tenant\n",
+        "where e.evidence_id = any(%(evidence_ids)s::uuid[])\n  and e.team_id = %(team_id)s::uuid -- tenant\n",
+        (_PROOF,),
+    ),
+    Mutation(
+        "turns-of-every-team",
+        "security: a branch of the search compares neither team nor space",
+        "db/queries/frontier.sql",
+        "%(evidence_ids)s::uuid[]) and e.session is not null and e.sequence is not null\n"
+        "  and e.team_id = %(team_id)s::uuid -- tenant\n  and e.space_epoch = %(space_epoch)s::bigint -- tenant\n",
+        "%(evidence_ids)s::uuid[]) and e.session is not null and e.sequence is not null\n",
+        (_PROOF,),
+    ),
+    Mutation(
+        "trace-of-every-space",
+        "security: a trace finds what lies in another space",
+        "db/queries/trace.sql",
+        "where r.relationship_id = %(relationship_id)s::uuid\n"
+        "  and r.team_id = %(team_id)s::uuid -- tenant\n  and r.space_epoch = %(space_epoch)s::bigint -- tenant\n;",
+        "where r.relationship_id = %(relationship_id)s::uuid;",
+        (_PROOF, _LOCKS),
+    ),
+    Mutation(
+        "cases-of-every-space",
+        "security: the list of conflicts holds those of other spaces",
+        "db/queries/conflict_view.sql",
+        "where c.conflict_id > %(after)s::uuid and coalesce(c.status = %(status)s::text, true)\n"
+        "  and c.team_id = %(team_id)s::uuid -- tenant\n  and c.space_epoch = %(space_epoch)s::bigint -- tenant\n",
+        "where c.conflict_id > %(after)s::uuid and coalesce(c.status = %(status)s::text, true)\n",
+        (_PROOF,),
+    ),
+    Mutation(
+        "any-secret",
+        "keys: a wrong secret opens a team",
+        "domain/tenancy/key.py",
+        "return hmac.compare_digest(presented.secret_sha256, stored_sha256 or bytes(32)) and stored_sha256 is not None",
+        "return stored_sha256 is not None",
+        (f"{_REMEMBER}a_wrong_secret_is_refused", "tests/unit/tenancy/test_key.py::test_a_minted_key_is_read_back_and_matches_its_own_hash_only"),
+    ),
+    Mutation(
+        "revoked-keys-serve",
+        "keys: a revoked key still reads",
+        "db/queries/session.sql",
+        "c.revoked_at is null and ",
+        "",
+        ("tests/integration/memory/test_concurrency.py::test_a_revoked_key_is_refused_at_once",),
+    ),
+    Mutation(
+        "scopes-ignored",
+        "keys: a key without the scope read recalls",
+        "domain/tenancy/actor.py",
+        "if scope not in self.scopes:",
+        "if False:",
+        ("tests/integration/memory/test_recall.py::test_a_key_without_read_may_not_recall", f"{_REMEMBER}a_key_without_write_may_not_remember"),
+    ),
+)
+
+_WHOLE = (
+    Mutation(
+        "unsupported-stays-active",
+        "settlement: a relationship outlives its last support",
+        "domain/ledger/settlement.py",
+        'return "retracted" if own else "pending_evidence"',
+        "return item.status",
+        (f"{_SETTLEMENT}an_active_one_without_support_ends", f"{_WITHDRAWAL}retracted_evidence_is_gone_from_the_present"),
+    ),
+    Mutation(
+        "first-stated-wins",
+        "settlement: of several that regain one place the first stated takes it",
+        "domain/ledger/settlement.py",
+        "item.relationship_id), reverse=True)",
+        "item.relationship_id))",
+        (f"{_SETTLEMENT}of_several_that_regain_one_place_the_last_stated_takes_it",),
+    ),
+    Mutation(
+        "two-current-objects",
+        "settlement: what comes back becomes current beside another",
+        "domain/ledger/settlement.py",
+        "if item.has_current_sibling or item.scope in held:",
+        "if item.scope in held:",
+        (f"{_SETTLEMENT}support_that_is_back_counts_again", f"{_WITHDRAWAL}a_release_does_not_bring_back_what_was_replaced"),
+    ),
+    Mutation(
+        "versions-without-change",
+        "settlement: a row that did not change takes a version",
+        "domain/ledger/settlement.py",
+        "if status == item.status and counts == (item.support_count, item.source_group_count):",
+        "if False:",
+        (f"{_SETTLEMENT}nothing_changed_makes_no_version",),
+    ),
+    Mutation(
+        "key-of-another-request",
+        "repeated calls: a key that was used for another request answers with that request's result",
+        "domain/submission.py",
+        "if replay.request_sha256 != request_sha256:",
+        "if False:",
+        (f"{_REMEMBER}the_same_key_with_another_request_is_a_conflict",),
+    ),
+    Mutation(
+        "repeated-calls-write-again",
+        "repeated calls: a call whose key has an answer writes all the same",
+        "domain/submission.py",
+        "if (replay := await submissions.claim_submission(claim)) is not None:",
+        "if (replay := await submissions.claim_submission(claim)) is not None and False:",
+        (f"{_REMEMBER}sixteen_callers_with_one_key_store_once",),
+    ),
+    Mutation(
+        "vectors-stored-twice",
+        "fencing: a worker stores the vector of a part that another stored",
+        "db/queries/worker.sql",
+        "join taken using (evidence_id, part_no);",
+        ";",
+        (f"{_WORKER}two_jobs_at_once_store_each_vector_once",),
+    ),
+    Mutation(
+        "stale-documents-current",
+        "fencing: the vector of an older document is stored for a newer one",
+        "db/queries/worker.sql",
+        "d.relationship_id = v.relationship_id and d.source_version = v.source_version",
+        "d.relationship_id = v.relationship_id",
+        (f"{_WORKER}a_document_written_anew_meanwhile_keeps_waiting",),
+    ),
+)
+
+SAFETY: tuple[Mutation, ...] = (*_ISOLATION, *_WHOLE)
