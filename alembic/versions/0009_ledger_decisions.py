@@ -24,8 +24,8 @@ create table commonlore.ledger_instant (
     team_id uuid not null,
     space_epoch bigint not null,
     known_from timestamptz not null,
-    -- Of PostgreSQL: a write that takes the lock again is the same one.
-    transaction_id text not null,
+    -- The transaction, so that a write that takes the lock again is known as the same one.
+    given_to text not null,
     primary key (team_id, space_epoch),
     foreign key (team_id, space_epoch) references commonlore.space_epoch (team_id, space_epoch)
 ) with (fillfactor = 50);

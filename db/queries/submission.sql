@@ -35,10 +35,10 @@ where s.space_id = %(space_id)s::uuid and s.content_from is null
 -- name: next_instant
 -- The instant of a write that has just taken the ledger lock: `now`, or right after the last one that was given in this space. The
 -- same write gets the same instant again, or a later one that it asks for.
-insert into commonlore.ledger_instant as i (team_id, space_epoch, known_from, transaction_id)
+insert into commonlore.ledger_instant as i (team_id, space_epoch, known_from, given_to)
 values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(now)s::timestamptz, pg_current_xact_id()::text)
 on conflict (team_id, space_epoch) do update
 set known_from = greatest(excluded.known_from,
-                          case when i.transaction_id = excluded.transaction_id then i.known_from else i.known_from + interval '1 microsecond' end),
-    transaction_id = excluded.transaction_id
+                          case when i.given_to = excluded.given_to then i.known_from else i.known_from + interval '1 microsecond' end),
+    given_to = excluded.given_to
 returning i.known_from;
