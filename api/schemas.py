@@ -8,6 +8,7 @@ import msgspec
 
 from commonlore.api.operations import ToolSpec
 
+_SAYS_LITTLE = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems"))
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -32,8 +33,8 @@ def component_schemas(kinds: list[Any]) -> dict[str, Any]:
 
 
 def _lean(schema: Any, *, names: bool = False) -> Any:
-    """A copy without what says little: titles, empty lists, a default of null, null as a value where it is the default anyway, and that
-    a text is not empty.
+    """A copy without what says little: titles, empty defaults, null as a value where it is the default anyway, and how long texts and lists may
+    be, which the OpenAPI document says and a refusal as well.
 
     `names` is set inside maps whose keys are names of fields.
     """
@@ -45,7 +46,8 @@ def _lean(schema: Any, *, names: bool = False) -> Any:
         return {
             key: _lean(value, names=key in ("properties", "$defs") and not names)
             for key, value in schema.items()
-            if names or not (key == "title" or (key in ("default", "required") and value in (None, [], {})) or (key == "minLength" and value == 1))
+            if names
+            or not (key in _SAYS_LITTLE or isinstance(value, dict) and key == "default" or (key in ("default", "required") and value in (None, [])))
         }
     if isinstance(schema, list):
         return [_lean(item) for item in schema]

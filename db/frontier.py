@@ -24,6 +24,7 @@ from commonlore.db.sql import statements
 from commonlore.db.vectors import as_halfvec
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.contract import SpaceScale
+from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.plan import LexicalPlan, QueryVector, RetrievalPlan, SpacePlan
@@ -58,11 +59,16 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
     return complete
 
 
-FRONTIER = complete("frontier", gate=statements("frontier")["evidence_gate"])
+_GATE = statements("frontier")["evidence_gate"]
+_NARROW: dict[str, Any] = {"filter": statements("frontier")["evidence_filter"], "narrowing": statements("frontier")["relationship_narrowing"]}
+_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true"}
+FRONTIER = complete("frontier", gate=_GATE, **_WIDE)
 # The same without a gate that could refuse nothing: it would cost a tenth of the search.
-OPEN_FRONTIER = complete("frontier", gate="true")
+OPEN_FRONTIER = complete("frontier", gate="true", **_WIDE)
 # In a view of another time nothing is gated but what the caller has: exclusions say what counts now.
-PAST_FRONTIER = complete("frontier", past=True, gate=statements("frontier")["evidence_gate"])
+PAST_FRONTIER = complete("frontier", past=True, gate=_GATE, **_WIDE)
+FILTERED_FRONTIER = complete("frontier", gate=_GATE, **_NARROW)
+PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
 Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 
 
@@ -169,6 +175,7 @@ class Frontier:
             **_bm25(lexical, plan.policy),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
+            **filter_parameters(plan.intent.filter),
             depth=depth,
         )
 
@@ -181,6 +188,7 @@ class Frontier:
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
+            **filter_parameters(plan.intent.filter),
             sample=plan.policy.sample_parts,
             bound_place=_bound_place(space_plan.parts, part_depth, plan.policy.sample_parts),
             part_depth=part_depth,
@@ -200,6 +208,7 @@ class Frontier:
             **_bm25(lexical, plan.policy),
             **view_parameters(plan.intent.view),
             entity_ids=list(plan.intent.expand_from_entity_ids),
+            **filter_parameters(plan.intent.filter),
             generation=space_plan.generation,
             depth=depth,
         )
@@ -214,6 +223,7 @@ class Frontier:
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
+            **filter_parameters(plan.intent.filter),
             generation=space_plan.generation,
             near=_near(plan, depth),
             depth=depth,
@@ -222,7 +232,7 @@ class Frontier:
 
 def _near(plan: RetrievalPlan, depth: int) -> int:
     """Documents whose relationships are looked up. A filter or another time may refuse most of them, so then it is all."""
-    selective = plan.intent.expand_from_entity_ids or not plan.intent.view.is_present
+    selective = plan.intent.expand_from_entity_ids or plan.intent.filter.narrows_relationships or not plan.intent.view.is_present
     return _ALL if selective else depth * DOCUMENTS_PER_RELATIONSHIP
 
 
@@ -240,7 +250,27 @@ def view_parameters(view: TemporalView) -> dict[str, Any]:
     return {"valid_at": view.valid_at, "known_at": view.known_at}
 
 
+def filter_parameters(narrowed: RecallFilter) -> dict[str, Any]:
+    ends = {"subject_ids": list(narrowed.subject_entity_ids), "object_ids": list(narrowed.object_entity_ids)}
+    if narrowed is NO_FILTER:
+        return ends
+    occurred_from, occurred_to = narrowed.occurred
+    return {
+        **ends,
+        "labels": narrowed.labels,
+        "sources": narrowed.sources,
+        "authorities": list(narrowed.authorities),
+        "occurred_from": occurred_from,
+        "occurred_to": occurred_to,
+        "predicates": narrowed.predicate_keys(),
+        "polarity": narrowed.polarity,
+        "scopes": narrowed.scopes,
+    }
+
+
 def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
+    if plan.intent.filter.narrows_evidence or plan.intent.filter.narrows_relationships:
+        return FILTERED_FRONTIER if plan.intent.view.is_present else PAST_FILTERED_FRONTIER
     if not plan.intent.view.is_present:
         return PAST_FRONTIER
     gated = plan.intent.known_evidence_ids or space_plan.has_exclusions

@@ -88,6 +88,42 @@ c.evidence_id <> all(%(known_evidence_ids)s::uuid[])
         and x.space_epoch = %(space_epoch)s::bigint -- tenant
   ))
 
+-- name: evidence_filter
+-- What the texts of a filtered search must be, put in place of {filter}. Lists that are empty and times that are null ask nothing.
+exists (
+    select from commonlore.evidence f
+    where f.evidence_id = c.evidence_id
+      and (cardinality(%(labels)s::text[]) = 0 or f.labels && %(labels)s::text[])
+      and (cardinality(%(sources)s::text[]) = 0 or f.source = any(%(sources)s::text[]))
+      and (cardinality(%(authorities)s::text[]) = 0 or f.authority = any(%(authorities)s::text[]))
+      and (%(occurred_from)s::timestamptz is null or f.occurred_at >= %(occurred_from)s::timestamptz)
+      and (%(occurred_to)s::timestamptz is null or f.occurred_at < %(occurred_to)s::timestamptz)
+      and f.team_id = %(team_id)s::uuid -- tenant
+      and f.space_epoch = %(space_epoch)s::bigint -- tenant
+)
+
+-- name: relationship_narrowing
+-- What a relationship `r` of a filtered search must be, put in place of {narrowing}. Lists that are empty and values that are null ask nothing.
+(cardinality(%(predicates)s::text[]) = 0 or r.predicate_key = any(%(predicates)s::text[]) or exists (
+      select from commonlore.predicate_definition d
+      -- A key of the space means itself, even where it is another's alias as well.
+      where d.predicate_key = r.predicate_key and d.aliases && array(
+          select g.wording from unnest(%(predicates)s::text[]) g (wording)
+          where not exists (
+              select from commonlore.predicate_definition k
+              where k.predicate_key = g.wording
+                and k.team_id = %(team_id)s::uuid -- tenant
+                and k.space_epoch = %(space_epoch)s::bigint -- tenant
+          )
+      )
+        and d.team_id = %(team_id)s::uuid -- tenant
+        and d.space_epoch = %(space_epoch)s::bigint -- tenant
+  ))
+  and (cardinality(%(subject_ids)s::uuid[]) = 0 or r.subject_entity_id = any(array(select m.entity_id from meant m where m.place = 'subject')))
+  and (cardinality(%(object_ids)s::uuid[]) = 0 or r.object_entity_id = any(array(select m.entity_id from meant m where m.place = 'object')))
+  and (%(polarity)s::text is null or r.polarity = %(polarity)s::text)
+  and (cardinality(%(scopes)s::text[]) = 0 or r.scope_key = any(%(scopes)s::text[]))
+
 -- name: evidence_lexical
 -- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts.
 -- Index-only on evidence_posting's key, term by term: `offset 0` keeps the planner from joining in another way.
@@ -106,7 +142,7 @@ from (
     ) p
     group by p.evidence_id, p.part_no
 ) c
-where {gate}
+where {gate} and {filter}
 group by c.evidence_id
 order by score desc, c.evidence_id
 limit %(depth)s::int;
@@ -135,7 +171,7 @@ with sample as materialized (
 ), near as materialized (
     select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
     from commonlore.evidence_vector_1 c
-    where c.embedding <#> %(vector)s::halfvec <= (select b.distance from bound b) and {gate}
+    where c.embedding <#> %(vector)s::halfvec <= (select b.distance from bound b) and {gate} and {filter}
       and c.team_id = %(team_id)s::uuid -- tenant
       and c.space_epoch = %(space_epoch)s::bigint -- tenant
     order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
@@ -143,7 +179,7 @@ with sample as materialized (
 ), every as (
     select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
     from commonlore.evidence_vector_1 c
-    where %(bound_place)s::int > 0 and (select count(*) from near) < %(part_depth)s::int and {gate}
+    where %(bound_place)s::int > 0 and (select count(*) from near) < %(part_depth)s::int and {gate} and {filter}
       and c.team_id = %(team_id)s::uuid -- tenant
       and c.space_epoch = %(space_epoch)s::bigint -- tenant
     order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
@@ -183,11 +219,13 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[]) and (e.session is not null o
 -- name: relationship_lexical
 -- Eligible relationships by BM25 of their document, ties by creation, then id.
 -- Each found id is looked up by the key of `relationship`: `offset 0` keeps the planner from joining in another way.
-with recursive meant (entity_id) as (
+with recursive meant (place, entity_id) as (
     -- The entities that the caller names, and where those that were merged live on, by what was known in the view.
-    select * from unnest(%(entity_ids)s::uuid[])
+    (select 'either', g.entity_id from unnest(%(entity_ids)s::uuid[]) g (entity_id)
+     union all select 'subject', g.entity_id from unnest(%(subject_ids)s::uuid[]) g (entity_id)
+     union all select 'object', g.entity_id from unnest(%(object_ids)s::uuid[]) g (entity_id))
     union
-    select e.merged_into from meant m
+    select m.place, e.merged_into from meant m
     join commonlore.entity e on e.entity_id = m.entity_id
     where e.status = 'retired' and e.merged_into is not null
       and (%(known_at)s::timestamptz is null or exists (
@@ -218,15 +256,15 @@ from s
 cross join lateral (
     select r.relationship_id, r.semantic_group_key, r.known_from
     from commonlore.relationship r
-    where r.relationship_id = s.relationship_id and {eligible}
+    where r.relationship_id = s.relationship_id and {eligible} and {narrowing}
       and r.owner_profile_id <> all(array(
           select o.profile_id from commonlore.profile o
           where o.retired_at is not null
             and o.team_id = %(team_id)s::uuid -- tenant
       ))
       and (cardinality(%(entity_ids)s::uuid[]) = 0
-           or r.subject_entity_id = any(array(select m.entity_id from meant m))
-           or r.object_entity_id = any(array(select m.entity_id from meant m)))
+           or r.subject_entity_id = any(array(select m.entity_id from meant m where m.place = 'either'))
+           or r.object_entity_id = any(array(select m.entity_id from meant m where m.place = 'either')))
       and r.team_id = %(team_id)s::uuid -- tenant
       and r.space_epoch = %(space_epoch)s::bigint -- tenant
     offset 0
@@ -237,11 +275,13 @@ limit %(depth)s::int;
 -- name: relationship_vector
 -- Eligible relationships by the inner product of their document, exact over the space, ties by creation, then id.
 -- The nearest `near` documents are looked up; where some of them are refused the caller asks for more.
-with recursive meant (entity_id) as (
+with recursive meant (place, entity_id) as (
     -- The entities that the caller names, and where those that were merged live on, by what was known in the view.
-    select * from unnest(%(entity_ids)s::uuid[])
+    (select 'either', g.entity_id from unnest(%(entity_ids)s::uuid[]) g (entity_id)
+     union all select 'subject', g.entity_id from unnest(%(subject_ids)s::uuid[]) g (entity_id)
+     union all select 'object', g.entity_id from unnest(%(object_ids)s::uuid[]) g (entity_id))
     union
-    select e.merged_into from meant m
+    select m.place, e.merged_into from meant m
     join commonlore.entity e on e.entity_id = m.entity_id
     where e.status = 'retired' and e.merged_into is not null
       and (%(known_at)s::timestamptz is null or exists (
@@ -268,15 +308,15 @@ from s
 cross join lateral (
     select r.relationship_id, r.semantic_group_key, r.known_from
     from commonlore.relationship r
-    where r.relationship_id = s.relationship_id and {eligible}
+    where r.relationship_id = s.relationship_id and {eligible} and {narrowing}
       and r.owner_profile_id <> all(array(
           select o.profile_id from commonlore.profile o
           where o.retired_at is not null
             and o.team_id = %(team_id)s::uuid -- tenant
       ))
       and (cardinality(%(entity_ids)s::uuid[]) = 0
-           or r.subject_entity_id = any(array(select m.entity_id from meant m))
-           or r.object_entity_id = any(array(select m.entity_id from meant m)))
+           or r.subject_entity_id = any(array(select m.entity_id from meant m where m.place = 'either'))
+           or r.object_entity_id = any(array(select m.entity_id from meant m where m.place = 'either')))
       and r.team_id = %(team_id)s::uuid -- tenant
       and r.space_epoch = %(space_epoch)s::bigint -- tenant
     offset 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -159,6 +159,9 @@ async def _fill(
             )
             if found is None:
                 return False
+            if state.intent.filter.narrows_relationships:
+                # The candidates have passed the filter, the other members have not met it.
+                found = [replace(row, member_keys=tuple(key for key in row.member_keys if key in direct)) for row in found]
             rows.update({(place, row.community_no): row for row in found})
     wanted: dict[Space, list[str]] = defaultdict(list)
     for (place, _), row in rows.items():

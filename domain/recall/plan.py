@@ -12,6 +12,7 @@ from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Vectors
 from commonlore.domain.recall.contract import READS_HINTS
+from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.hints import NO_HINTS, QueryHints, parse_hints
 from commonlore.domain.recall.lexical import LexicalStatistics, TermWeights, weigh
 from commonlore.domain.recall.request import RecallRequest, distinct
@@ -34,6 +35,7 @@ class RecallIntent:
     expand_from_entity_ids: tuple[UUID, ...]
     relationships_wanted: bool
     hints: QueryHints = NO_HINTS
+    filter: RecallFilter = NO_FILTER
 
 
 def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> RecallIntent:
@@ -53,6 +55,7 @@ def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> Reca
         expand_from_entity_ids=distinct(request.expand_from_entity_ids),
         relationships_wanted=request.relationship_limit > 0,
         hints=parse_hints(request.query, view.valid_at or view.known_at or now),
+        filter=request.filter,
     )
 
 

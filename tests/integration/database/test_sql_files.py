@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER, PAST_FRONTIER
+from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER
 from commonlore.db.recall import HISTORY, HYDRATE
 from commonlore.db.sql import statements, subjects
 from tests.support.databases import TestDatabase, clone, drop
@@ -16,6 +16,8 @@ from tests.support.databases import TestDatabase, clone, drop
 # Texts that are put into others and are no statement themselves.
 FRAGMENTS = {
     ("frontier", "evidence_gate"),
+    ("frontier", "evidence_filter"),
+    ("frontier", "relationship_narrowing"),
     ("hydrate", "relationship_eligible"),
     *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone")),
 }
@@ -30,7 +32,12 @@ def _all() -> list[tuple[str, str, str]]:
     for subject in subjects():
         complete = {"frontier": FRONTIER, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(subject)
         found += [(subject, name, text) for name, text in complete.items() if (subject, name) not in FRAGMENTS]
-    for variant, texts in (("open", OPEN_FRONTIER), ("past", PAST_FRONTIER)):
+    for variant, texts in (
+        ("open", OPEN_FRONTIER),
+        ("past", PAST_FRONTIER),
+        ("filtered", FILTERED_FRONTIER),
+        ("past, filtered", PAST_FILTERED_FRONTIER),
+    ):
         found += [("frontier", f"{name} ({variant})", text) for name, text in texts.items() if ("frontier", name) not in FRAGMENTS]
     return found
 
