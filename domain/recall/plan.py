@@ -55,7 +55,7 @@ def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> Reca
         expand_from_entity_ids=distinct(request.expand_from_entity_ids),
         relationships_wanted=request.relationship_limit > 0,
         hints=parse_hints(request.query, view.valid_at or view.known_at or now),
-        filter=request.filter,
+        filter=request.filter or NO_FILTER,
     )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
-from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
+from commonlore.domain.recall.filters import RecallFilter
 from commonlore.domain.time import TemporalView
 
 KnownIds = Annotated[list[UUID], Meta(max_length=200)]
@@ -32,7 +32,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expand_from_entity_ids: Annotated[
         Annotated[list[UUID], Meta(max_length=50)], Meta(description="Only relationships that touch one of these entities.")
     ] = []
-    filter: Annotated[RecallFilter, Meta(description="Narrow the lanes.")] = NO_FILTER
+    filter: Annotated[RecallFilter | None, Meta(description="Narrow the lanes.")] = None
     trace: Annotated[bool, Meta(description="Say why: ranks, reasons and times.")] = False
 
     def view(self) -> TemporalView:
@@ -50,7 +50,8 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """
         require_visible("/query", self.query)
         self.view()
-        self.filter.validate()
+        if self.filter is not None:
+            self.filter.validate()
 
 
 def distinct(ids: list[UUID]) -> tuple[UUID, ...]:
