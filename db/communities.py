@@ -55,26 +55,20 @@ async def communities(
     snapshot_id: UUID,
     numbers: Sequence[int],
     *,
-    direct: Sequence[str],
-    covered: Sequence[str],
+    without: Sequence[str],
     most: int,
 ) -> list[CommunityRow] | None:
-    """The communities of the numbers that have a member to show, each with at most `most` of them; None as `seeded_groups`."""
+    """The communities of the numbers, each with at most `most` eligible members that are not among `without`; None as `seeded_groups`."""
     rows: list[CommunityRow] = []
     async with _tried(transaction, space) as tried:
         asked = await transaction.execute_tuples(
-            _SQL["uncovered_members"],
-            snapshot_id=snapshot_id,
-            community_nos=list(numbers),
-            direct_keys=list(direct),
-            covered_keys=list(covered),
-            most=most,
+            _SQL["other_members"], snapshot_id=snapshot_id, community_nos=list(numbers), without=list(without), most=most
         )
         described = await transaction.execute(_SQL["described"], snapshot_id=snapshot_id, community_nos=list(numbers))
         members: dict[int, list[str]] = {}
-        for number, key, _ in await asked.fetchall():
+        for number, key in await asked.fetchall():
             members.setdefault(number, []).append(key)
-        rows = [_row(row, members[row["community_no"]][:most]) for row in await described.fetchall() if row["community_no"] in members]
+        rows = [_row(row, members.get(row["community_no"], ())) for row in await described.fetchall()]
     return None if tried.failed else rows
 
 

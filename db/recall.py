@@ -189,9 +189,9 @@ class PostgresRecallSnapshot:
         return await seeded_groups(self._transaction, space, snapshot_id, seeds)
 
     async def read_communities(
-        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
+        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, without: Sequence[str], most: int
     ) -> list[CommunityRow] | None:
-        return await communities(self._transaction, space, snapshot_id, numbers, direct=direct, covered=covered, most=most)
+        return await communities(self._transaction, space, snapshot_id, numbers, without=without, most=most)
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         async def ask(space: Space) -> AsyncCursor[DictRow]:
@@ -294,6 +294,7 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
         has_sessions=row["has_sessions"],
         texts=row["texts"],
+        **{f"{frontier}_index": state for frontier, state in (row["vector_indexes"] or {}).items()},
     )
 
 

@@ -51,6 +51,7 @@ with gone as (
     join commonlore.community_member m on m.snapshot_id = g.snapshot_id and m.semantic_group_key = r.semantic_group_key
     where not exists (
         select from commonlore.relationship o
+        join commonlore.profile p on p.team_id = o.team_id and p.profile_id = o.owner_profile_id and p.retired_at is null
         where o.semantic_group_key = r.semantic_group_key and o.status = 'active' and o.support_count > 0 and o.identity_alias_of is null
           and o.team_id = %(team_id)s::uuid -- tenant
           and o.space_epoch = %(space_epoch)s::bigint -- tenant
@@ -110,61 +111,57 @@ from (
          order by r.predicate_key, r.relationship_id limit %(fan_out)s::int)
     ) e
 ) s
-join commonlore.community_member m on m.semantic_group_key = s.semantic_group_key
-join commonlore.community c on c.team_id = m.team_id and c.space_epoch = m.space_epoch and c.snapshot_id = m.snapshot_id and c.community_no = m.community_no
-where m.snapshot_id = %(snapshot_id)s::uuid
-  and m.team_id = %(team_id)s::uuid -- tenant
-  and m.space_epoch = %(space_epoch)s::bigint -- tenant
-;
+cross join lateral (
+    select n.semantic_group_key, n.community_no from commonlore.community_member n
+    where n.semantic_group_key = s.semantic_group_key and n.snapshot_id = %(snapshot_id)s::uuid
+      and n.team_id = %(team_id)s::uuid -- tenant
+      and n.space_epoch = %(space_epoch)s::bigint -- tenant
+    offset 0
+) m
+cross join lateral (
+    select k.logical_community_id from commonlore.community k
+    where k.community_no = m.community_no and k.snapshot_id = %(snapshot_id)s::uuid
+      and k.team_id = %(team_id)s::uuid -- tenant
+      and k.space_epoch = %(space_epoch)s::bigint -- tenant
+    offset 0
+) c;
 
--- name: uncovered_members
--- For each community its members that count now and that nobody has said yet: those that match the query by their place
--- among the candidates, then the others by their place in the community. At most `most` of each kind; by community, then so.
-select w.community_no, x.semantic_group_key, x.direct_place
+-- name: other_members
+-- For each community its members that count now and are not among `without`, by their place; at most `most`.
+select w.community_no, x.semantic_group_key
 from unnest(%(community_nos)s::int[]) as w (community_no)
 cross join lateral (
-    (select m.semantic_group_key, d.place as direct_place, 0 as place
-     from unnest(%(direct_keys)s::text[]) with ordinality as d (semantic_group_key, place)
-     join commonlore.community_member m on m.semantic_group_key = d.semantic_group_key
-     where m.community_no = w.community_no and m.snapshot_id = %(snapshot_id)s::uuid
-       and m.team_id = %(team_id)s::uuid -- tenant
-       and m.space_epoch = %(space_epoch)s::bigint -- tenant
-     order by d.place
-     limit %(most)s::int)
-    union all
-    (select m.semantic_group_key, null, m.place
-     from commonlore.community_member m
-     where m.community_no = w.community_no and m.snapshot_id = %(snapshot_id)s::uuid
-       and m.semantic_group_key <> all(%(covered_keys)s::text[]) and m.semantic_group_key <> all(%(direct_keys)s::text[])
-       and exists (
-           select from commonlore.relationship r
+    select m.semantic_group_key, m.place
+    from commonlore.community_member m
+    where m.community_no = w.community_no and m.snapshot_id = %(snapshot_id)s::uuid and m.semantic_group_key <> all(%(without)s::text[])
+      and (select true from commonlore.relationship r
            join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
            where r.semantic_group_key = m.semantic_group_key and r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
              and r.team_id = %(team_id)s::uuid -- tenant
              and r.space_epoch = %(space_epoch)s::bigint -- tenant
-       )
-       and m.team_id = %(team_id)s::uuid -- tenant
-       and m.space_epoch = %(space_epoch)s::bigint -- tenant
-     order by m.place
-     limit %(most)s::int)
+           limit 1)
+      and m.team_id = %(team_id)s::uuid -- tenant
+      and m.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by m.place
+    limit %(most)s::int
 ) x
-order by w.community_no, x.direct_place, x.place, x.semantic_group_key;
+order by w.community_no, x.place;
 
 -- name: described
--- One row a community, unordered: counts without the members that went, entities that a member names now, and the quotes
--- of members whose text and relationship count now, both in their stored order.
-select c.community_no, c.community_id, c.logical_community_id, c.entity_count, c.top_predicates,
-       c.group_count - (
-           select count(*) from commonlore.community_stale_member s
-           where s.snapshot_id = c.snapshot_id and s.community_no = c.community_no
-             and s.team_id = %(team_id)s::uuid -- tenant
-             and s.space_epoch = %(space_epoch)s::bigint -- tenant
-       ) as member_count,
+-- One row a community, unordered: counts without the members that went, entities, and the quotes of members whose text and
+-- relationship count now, both in their stored order. An entity is looked for among the members only where some went.
+select c.community_no, c.community_id, c.logical_community_id, c.entity_count, c.top_predicates, c.group_count - g.members as member_count,
        (select jsonb_agg(jsonb_build_array(e.entity_id, n.display_name) order by e.place)
         from unnest(c.top_entity_ids) with ordinality as e (entity_id, place)
-        join commonlore.entity_name n on n.entity_id = e.entity_id and n.name_kind = 'canonical' and n.known_to is null
-        where (exists (
-            select from commonlore.relationship r
+        cross join lateral (
+            select k.display_name from commonlore.entity_name k
+            where k.entity_id = e.entity_id and k.name_kind = 'canonical' and k.known_to is null
+              and k.team_id = %(team_id)s::uuid -- tenant
+              and k.space_epoch = %(space_epoch)s::bigint -- tenant
+            offset 0
+        ) n
+        where case when g.members = 0 then true else coalesce((
+            select true from commonlore.relationship r
             join commonlore.community_member m on m.semantic_group_key = r.semantic_group_key
             where r.subject_entity_id = e.entity_id and r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
               and m.snapshot_id = c.snapshot_id and m.community_no = c.community_no
@@ -172,8 +169,9 @@ select c.community_no, c.community_id, c.logical_community_id, c.entity_count, c
               and r.space_epoch = %(space_epoch)s::bigint -- tenant
               and m.team_id = %(team_id)s::uuid -- tenant
               and m.space_epoch = %(space_epoch)s::bigint -- tenant
-        ) or exists (
-            select from commonlore.relationship r
+            limit 1
+        ), (
+            select true from commonlore.relationship r
             join commonlore.community_member m on m.semantic_group_key = r.semantic_group_key
             where r.object_entity_id = e.entity_id and r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
               and m.snapshot_id = c.snapshot_id and m.community_no = c.community_no
@@ -181,18 +179,28 @@ select c.community_no, c.community_id, c.logical_community_id, c.entity_count, c
               and r.space_epoch = %(space_epoch)s::bigint -- tenant
               and m.team_id = %(team_id)s::uuid -- tenant
               and m.space_epoch = %(space_epoch)s::bigint -- tenant
-        ))
-          and n.team_id = %(team_id)s::uuid -- tenant
-          and n.space_epoch = %(space_epoch)s::bigint -- tenant
+            limit 1
+        ), false) end
        ) as entities,
        (select jsonb_agg(p.quote order by q.place)
         from unnest(c.quote_support_ids) with ordinality as q (support_id, place)
-        join commonlore.relationship_support p on p.support_id = q.support_id
-        join commonlore.relationship r on r.relationship_id = p.relationship_id
-        join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
-        where r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
-          and (select d.decision from commonlore.support_decision_event d
-               where d.support_id = p.support_id
+        cross join lateral (
+            select s.quote, s.evidence_id, s.relationship_id from commonlore.relationship_support s
+            where s.support_id = q.support_id
+              and s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
+            offset 0
+        ) p
+        cross join lateral (
+            select r.owner_profile_id from commonlore.relationship r
+            where r.relationship_id = p.relationship_id and r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
+              and r.team_id = %(team_id)s::uuid -- tenant
+              and r.space_epoch = %(space_epoch)s::bigint -- tenant
+            offset 0
+        ) r
+        join commonlore.profile o on o.profile_id = r.owner_profile_id and o.retired_at is null
+        where (select d.decision from commonlore.support_decision_event d
+               where d.support_id = q.support_id
                  and d.team_id = %(team_id)s::uuid -- tenant
                  and d.space_epoch = %(space_epoch)s::bigint -- tenant
                order by d.known_from desc, d.event_id desc limit 1) in ('grant', 'reinstate')
@@ -202,12 +210,15 @@ select c.community_no, c.community_id, c.logical_community_id, c.entity_count, c
                 and x.team_id = %(team_id)s::uuid -- tenant
                 and x.space_epoch = %(space_epoch)s::bigint -- tenant
           )
-          and p.team_id = %(team_id)s::uuid -- tenant
-          and p.space_epoch = %(space_epoch)s::bigint -- tenant
-          and r.team_id = %(team_id)s::uuid -- tenant
-          and r.space_epoch = %(space_epoch)s::bigint -- tenant
+          and o.team_id = %(team_id)s::uuid -- tenant
        ) as quotes
 from commonlore.community c
+cross join lateral (
+    select count(*)::int as members from commonlore.community_stale_member s
+    where s.snapshot_id = c.snapshot_id and s.community_no = c.community_no
+      and s.team_id = %(team_id)s::uuid -- tenant
+      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+) g
 where c.community_no = any(%(community_nos)s::int[]) and c.snapshot_id = %(snapshot_id)s::uuid
   and c.team_id = %(team_id)s::uuid -- tenant
   and c.space_epoch = %(space_epoch)s::bigint -- tenant

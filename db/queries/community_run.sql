@@ -146,6 +146,7 @@ with gone as (
     where m.snapshot_id = %(snapshot_id)s::uuid
       and not exists (
           select from commonlore.relationship r
+          join commonlore.profile o on o.team_id = r.team_id and o.profile_id = r.owner_profile_id and o.retired_at is null
           where r.semantic_group_key = m.semantic_group_key and r.status = 'active' and r.support_count > 0 and r.identity_alias_of is null
             and r.team_id = %(team_id)s::uuid -- tenant
             and r.space_epoch = %(space_epoch)s::bigint -- tenant

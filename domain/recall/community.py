@@ -34,7 +34,7 @@ class SeededGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommunityRow:
-    """One community of a snapshot as it stands now. `member_keys`: groups that nobody has said yet, in the order in which they are shown."""
+    """One community of a snapshot as it stands now. `member_keys`: the members that were asked for, the most central first."""
 
     community_no: int
     community_id: UUID

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -79,13 +79,14 @@ async def fill_community_lane(state: RecallState, fetched: Mapping[UUID, Fetched
         state.degradations.add(Degradation("communities", "community_discovery_unavailable"))
         return []
     ranked = rank_communities(seeded, said=state.said, candidates=candidates, known_evidence=len(state.intent.known_evidence_ids))
+    direct = _matching(seeded, candidates)
     lane: list[CommunityItem] = []
     place = 0
     while len(lane) < state.request.community_limit and place < len(ranked):
         batch = ranked[place : place + state.request.community_limit - len(lane)]
         place += len(batch)
         with state.record.step("fill_communities"):
-            if not await _fill(state, served, batch, candidates, lane):
+            if not await _fill(state, served, batch, direct, lane):
                 state.degradations.add(Degradation("communities", "community_discovery_unavailable"))
                 break
     return lane
@@ -145,38 +146,47 @@ def _place(row: SeededGroup, said: Mapping[str, int], rank_of: Mapping[str, int]
 
 
 async def _fill(
-    state: RecallState, served: Sequence[Served], batch: Sequence[Ranked], candidates: Sequence[tuple[Space, str]], lane: list[CommunityItem]
+    state: RecallState, served: Sequence[Served], batch: Sequence[Ranked], direct: Mapping[tuple[int, int], Sequence[str]], lane: list[CommunityItem]
 ) -> bool:
     """Read the communities of the batch and append those that have something to say, in its order; False where they could not be read."""
     most = state.request.community_relationship_limit
-    rows: dict[tuple[int, int], CommunityRow] = {}
+    filled: dict[tuple[int, int], tuple[CommunityRow, list[str]]] = {}
     for place, space in enumerate(served):
         numbers = [item.community_no for item in batch if item.space_place == place]
         if numbers:
-            direct = [group for owner, group in candidates if owner == space.space]
-            found = await state.snapshot.read_communities(
-                space.space, space.snapshot_id, numbers, direct=direct, covered=sorted(state.covered), most=most + 1
+            matching = [key for number in numbers for key in direct.get((place, number), ())]
+            rows = await state.snapshot.read_communities(
+                space.space, space.snapshot_id, numbers, without=[*sorted(state.covered), *matching], most=most + 1
             )
-            if found is None:
+            if rows is None:
                 return False
-            if state.intent.filter.narrows_relationships:
-                # The candidates have passed the filter, the other members have not met it.
-                found = [replace(row, member_keys=tuple(key for key in row.member_keys if key in direct)) for row in found]
-            rows.update({(place, row.community_no): row for row in found})
+            for row in rows:
+                # The candidates have passed the filter of a narrowed recall, the other members have not met it.
+                others = () if state.intent.filter.narrows_relationships else row.member_keys
+                filled[place, row.community_no] = row, [*direct.get((place, row.community_no), ()), *others]
     wanted: dict[Space, list[str]] = defaultdict(list)
-    for (place, _), row in rows.items():
-        wanted[served[place].space].extend(row.member_keys[:most])
-    groups = await state.snapshot.hydrate_groups(state.intent, wanted) if wanted else {}
+    for (place, _), (_, keys) in filled.items():
+        wanted[served[place].space].extend(keys[:most])
+    groups = await state.snapshot.hydrate_groups(state.intent, wanted) if any(wanted.values()) else {}
     for item in batch:
-        filled = rows.get((item.space_place, item.community_no))
-        if filled is None:
-            continue
-        relationships = _relationships(served[item.space_place].space, filled.member_keys[:most], groups)
+        row, keys = filled[item.space_place, item.community_no]
+        relationships = _relationships(served[item.space_place].space, keys[:most], groups)
         if relationships:
-            state.nested.update(key for key in filled.member_keys[:most] if groups.get(key))
-            lane.append(_item(filled, served[item.space_place], len(lane) + 1, relationships, truncated=len(filled.member_keys) > most))
+            state.nested.update(key for key in keys[:most] if groups.get(key))
+            lane.append(_item(row, served[item.space_place], len(lane) + 1, relationships, truncated=len(keys) > most))
     state.covered |= state.nested
     return True
+
+
+def _matching(seeded: Sequence[Sequence[SeededGroup]], candidates: Sequence[tuple[Space, str]]) -> dict[tuple[int, int], list[str]]:
+    """Members of each community that match the query and that nobody has said, best first; by the place of the space and the number."""
+    rank_of = {group: rank for rank, (_, group) in enumerate(candidates)}
+    found: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for place, rows in enumerate(seeded):
+        for row in rows:
+            if row.semantic_group_key in rank_of:
+                found[place, row.community_no].add(row.semantic_group_key)
+    return {key: sorted(groups, key=rank_of.__getitem__) for key, groups in found.items()}
 
 
 def _relationships(space: Space, keys: Iterable[str], groups: Mapping[str, Sequence[RelationshipRow]]) -> list[RelationshipItem]:

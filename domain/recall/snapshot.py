@@ -84,9 +84,9 @@ class RecallSnapshot(Protocol):
         ...
 
     async def read_communities(
-        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
+        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, without: Sequence[str], most: int
     ) -> list[CommunityRow] | None:
-        """Those of the communities that have an eligible member that is not covered, unordered, each with at most `most` of them.
+        """The communities, unordered, each with at most `most` eligible members that are not among `without`, the most central first.
 
         None where they could not be read.
         """

@@ -45,19 +45,14 @@ class Snapshot:
         ]
 
     async def read_communities(
-        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, direct: Sequence[str], covered: Sequence[str], most: int
+        self, space: Space, snapshot_id: UUID, numbers: Sequence[int], *, without: Sequence[str], most: int
     ) -> list[CommunityRow] | None:
         self.calls.append("read_communities")
         if self.broken == "read_communities":
             return None
-        rows = []
-        for number in numbers:
-            groups = self.communities[number]
-            first = [key for key in direct if key in groups][:most]
-            rest = [key for key in groups if key not in covered and key not in direct and key not in self.gone][:most]
-            if first + rest:
-                rows.append(_row(number, (first + rest)[:most]))
-        return rows[::-1]
+        return [
+            _row(number, [key for key in self.communities[number] if key not in without and key not in self.gone][:most]) for number in numbers[::-1]
+        ]
 
     async def hydrate_groups(self, intent: Any, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         return {key: [_relationship(key)] for keys in wanted.values() for key in keys if key not in self.gone}
