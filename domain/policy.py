@@ -19,7 +19,7 @@ class RankingPolicy:
     """
 
     version: str = "ranking-1"
-    evidence_contract: str = "zscore-1"
+    evidence_contract: str = "zscore-2"
     depth_rows: int = 200
     depth_cap_rows: int = 3200
     postings_budget: int = 20_000

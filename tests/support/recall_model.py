@@ -181,7 +181,7 @@ def _claim_row(claim: Claim) -> RelationshipRow:
     )
 
 
-def ask(world: World, *, contract: Literal["rrf-1", "zscore-1"] = "zscore-1", depth: int = 2, **fields: Any) -> RecallResult:
+def ask(world: World, *, contract: Literal["rrf-1", "zscore-1", "zscore-2"] = "zscore-2", depth: int = 2, **fields: Any) -> RecallResult:
     """One recall of a world. The depth is small, so that lanes must look deeper."""
 
     request = msgspec.convert({"query": "words", **fields}, RecallRequest)

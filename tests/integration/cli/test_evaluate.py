@@ -46,7 +46,7 @@ def test_two_spaces_with_the_same_words(tmp_path: Path, run: Run) -> None:
     ranked = json.loads((runs / "tiny.rrf-1.json").read_text("utf-8"))
 
     assert (0, "") == (ended.returncode, ended.stderr)
-    assert ["zscore-1", "rrf-1"] == list(report["contracts"])
+    assert ["zscore-2", "rrf-1"] == list(report["contracts"])
     for found in report["contracts"].values():
         assert (0, {}) == (found["leaks"], found["degradations"])
         assert {"overall", "update", "single", "macro"} == set(found["measures"])
@@ -68,7 +68,7 @@ def test_the_set_that_comes_with_the_program(tmp_path: Path, run: Run) -> None:
 
     assert 0 == ended.returncode, ended.stderr
     assert "244 texts in 1 spaces, 17 questions." in ended.stdout
-    assert "rrf-1 minus zscore-1, paired by question" in ended.stdout
+    assert "rrf-1 minus zscore-2, paired by question" in ended.stdout
     assert 2 == ended.stdout.count("leaks 0")
     assert 2 == len(set(overall)), "each contract has its own order"
 
@@ -76,6 +76,6 @@ def test_the_set_that_comes_with_the_program(tmp_path: Path, run: Run) -> None:
 def test_a_line_that_asks_for_nothing(tmp_path: Path, run: Run) -> None:
     """Neither a set nor the demo, both, or a contract against itself: the command line is wrong."""
 
-    lines = ([], ["--demo", "--set", str(tmp_path)], ["--demo", "--against", "zscore-1"])
+    lines = ([], ["--demo", "--set", str(tmp_path)], ["--demo", "--against", "zscore-2"])
 
     assert [2, 2, 2] == [run(tmp_path / "unused", "evaluate", *line).returncode for line in lines]

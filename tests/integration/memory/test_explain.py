@@ -222,7 +222,7 @@ async def test_the_plan_is_said(memory: Memory) -> None:
     await memory.remember_all(ann, ["The zebra runs."])
     trace = (await memory.recall(ann, "what is the zebra", relationship_limit=0, trace=True))["trace"]
 
-    assert ("ranking-1", "zscore-1") == (trace["policy"]["version"], trace["policy"]["evidence_contract"])
+    assert ("ranking-1", "zscore-2") == (trace["policy"]["version"], trace["policy"]["evidence_contract"])
     assert {"searched": ["zebra"], "function_words": ["what", "is", "the"]} == trace["terms"]
     assert {"rows": 200, "refills": 0} == trace["depth"]["evidence"]
     assert ([], False) == (trace["relationships"], trace["truncated"])

@@ -28,5 +28,5 @@ def test_every_contract_can_be_chosen(name: str) -> None:
 def test_another_name_stops_the_start() -> None:
     """With the names that there are."""
 
-    with pytest.raises(OperatorError, match="COMMONLORE_EVIDENCE_CONTRACT must be `rrf-1` or `zscore-1`"):
+    with pytest.raises(OperatorError, match="COMMONLORE_EVIDENCE_CONTRACT must be `rrf-1` or `zscore-1` or `zscore-2`"):
         read_settings({"HOME": "/nonexistent", "COMMONLORE_EVIDENCE_CONTRACT": "zscore"})

@@ -29,6 +29,14 @@ def test_a_later_one_that_is_first_stays() -> None:
     assert (0, 1) == rerank([NEW, OLD], NONE, None).order
 
 
+def test_what_was_said_at_the_same_instant_keeps_its_order() -> None:
+    assert (0, 1) == rerank([OLD, replace(NEW, occurred_at=JANUARY)], NONE, None).order
+
+
+def test_texts_of_one_session_keep_their_order_beside_another_session() -> None:
+    assert (0, 1, 2) == rerank([OLD, replace(NEW, session="initial"), OTHER], NONE, None).order
+
+
 def test_texts_about_other_things_keep_their_order() -> None:
     assert (0, 1) == rerank([OLD, OTHER], NONE, None).order
 
