@@ -9,6 +9,7 @@ CALLS = "tests/integration/api/test_mcp_calls.py"
 CATALOGUE = "tests/integration/isolation/test_catalogue.py"
 ADMIN = "tests/integration/api/test_admin.py"
 REFERENCE = "tests/unit/cli/test_reference.py"
+KILLED = "tests/integration/jobs/test_killed_worker.py"
 SCRATCH = "tests/integration/isolation/test_scratch.py"
 
 # Case: the tests that prove it.
@@ -27,6 +28,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         f"{REFERENCE}::test_the_compose_file_has_no_default_secret_and_no_open_port",
         f"{REFERENCE}::test_the_database_has_room_to_build_indexes",
     ),
+    "B123-a": (f"{KILLED}::test_a_killed_workers_job_is_taken_up_and_every_count_is_exact",),
+    "B124-b": (f"{KILLED}::test_a_frozen_workers_job_is_another_ones_and_its_own_late_end_counts_for_nothing",),
     "B173-b": ("tests/unit/api/test_tables.py::test_the_bounds_that_are_shown_are_those_that_hold",),
     "B174-a": ("tests/unit/api/test_tables.py::test_a_tool_name_suits_every_host",),
     "B176-a": (f"{MCP}::test_every_accept_header_is_served",),
@@ -57,7 +60,6 @@ _HNSW = "the approximate index of large spaces, built by a worker"
 _RELEASE = "a second release: there is no earlier schema with data to migrate from, and no migration fills rows that are there"
 _REDIS = "Redis, which holds what may be lost"
 _STDIO = "MCP over stdio"
-_WORKERS = "workers: leases, dead letters, progress and rebuilds as jobs"
 
 # Case: the part it waits for.
 WAITING: dict[str, str] = {
@@ -76,9 +78,7 @@ WAITING: dict[str, str] = {
     "B093-d": _CUES,
     "B102-b": _STDIO,
     "B110-b": "named spaces, and their end by a fence (decisions.md 12 and 22)",
-    "B123-a": _WORKERS,
-    "B124-b": _WORKERS,
-    "B125-a": _WORKERS,
+    "B125-a": "a list for administrators of texts whose vector failed for good; the text, its reason and the others' vectors are proven by test_worker.py",
     "B127-a": _COMMUNITIES,
     "B129-a": "remote embedders, which may not hold a snapshot open; the local one may (decisions.md 9)",
     "B130-b": "limits of a team: 429 with Retry-After above its cap; several processes on one database are B121-a",

@@ -1,4 +1,4 @@
-"""A worker that kills itself with SIGKILL at a named place: `python -m tests.support.worker_process <conninfo> <place>`.
+"""A worker that kills itself with SIGKILL, or freezes, at a named place: `python -m tests.support.worker_process <conninfo> <place>`.
 
 Its model hashes words, so that it starts quickly; everything else is the real worker.
 """
@@ -25,6 +25,18 @@ QUICK = worker.WorkerRules(concurrency=1, heartbeat_s=0.2, silent_s=1.0, poll_s=
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+class FreezingEmbedder(ServedHashEmbedder):
+    """Stops the process in the middle of its first batch, until somebody lets it go on."""
+
+    frozen = False
+
+    async def embed_texts(self, texts: Any) -> Any:
+        if not self.frozen:
+            self.frozen = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return await super().embed_texts(texts)
 
 
 class DyingEmbedder(ServedHashEmbedder):
@@ -58,14 +70,14 @@ PLACES: dict[str, Callable[[], None]] = {
     "a batch committed": lambda: _dies(SpaceBacklog, "store", after=True),
     "all done, not told": lambda: _dies(JobQueue, "finish", after=False),
     "told": lambda: _dies(JobQueue, "finish", after=True),
-    "never": lambda: None,
+    "frozen": lambda: None,
 }
 
 
 def main() -> None:
     conninfo, place = sys.argv[1:]
     PLACES[place]()
-    embedder = DyingEmbedder if place == "embedding" else ServedHashEmbedder
+    embedder = {"embedding": DyingEmbedder, "frozen": FreezingEmbedder}.get(place, ServedHashEmbedder)
     asyncio.run(worker.run(read_settings({}), conninfo, rules=QUICK, make_embedder=embedder))
 
 
