@@ -9,14 +9,14 @@ gets its vector by a job, never a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from msgspec import structs
+from msgspec import json, structs
 
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.ids import NewId
@@ -37,6 +37,7 @@ from commonlore.domain.remember.targets import refuse_targets, targeted_ids
 from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.time import Clock
+from commonlore.domain.withdraw.standing import Standing
 from commonlore.domain.withdraw.superseding import Withdrawals, Withdrawer, withdraw
 
 _QUARANTINED = {
@@ -86,6 +87,8 @@ class LedgerReader(Protocol):
     async def enter(self, space: Space) -> None: ...
 
     async def find_submission(self, idempotency_key: str) -> Replay | None: ...
+
+    async def read_standing(self, evidence_ids: Collection[UUID]) -> dict[UUID, Standing]: ...
 
     async def read_names(self, prepared: Prepared) -> NameState: ...
 
@@ -147,7 +150,7 @@ async def remember(
         space = await _open(reader, prepared)
         key = prepared.request.idempotency_key
         if key is not None and (replay := await reader.find_submission(key)) is not None:
-            return first_answer(prepared.request_sha256, replay)
+            return await _repeated(reader, first_answer(prepared.request_sha256, replay))
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
         served = await reader.read_contract_key()
     vectors, warnings = await embed_inline(_foresee(prepared, names, new_id), embedder, served)
@@ -155,7 +158,19 @@ async def remember(
         space = await _open(writer, prepared)
         claim = Claim(new_id(), KIND, key, prepared.request_sha256, clock())
         submission = Submission(claim, writer.actor, space, prepared, correlation_id)
-        return await answer_once(writer, claim, lambda: _write(writer, submission, vectors, warnings, new_id))
+        answer = await answer_once(writer, claim, lambda: _write(writer, submission, vectors, warnings, new_id))
+        return await _repeated(writer, answer) if isinstance(answer, str) else answer
+
+
+async def _repeated(ledger: LedgerReader | LedgerWriter, stored: str) -> str:
+    """The stored answer, with a warning for each of its texts that no recall of the present returns any more."""
+    answer = json.decode(stored)
+    standing = await ledger.read_standing([UUID(item["evidence_id"]) for item in answer["evidence"]])
+    gone = sorted((key, found.end or "quarantined") for key, found in standing.items() if found.end or found.is_quarantined)
+    if not gone:
+        return stored
+    answer["warnings"] += [f"evidence {key} is {state} now; this call stored nothing" for key, state in gone]
+    return json.encode(answer).decode()
 
 
 async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[str, Vectors], warnings: list[str], new_id: NewId) -> RememberResult:

@@ -110,6 +110,4 @@ WAITING: dict[str, str] = {
 }
 
 # Of those that run: the defect that keeps the case from passing. Strict: whoever mends it strikes it from here.
-OPEN: dict[str, str] = {
-    "B107-a": "a repeated call with its idempotency key answers `stored` for a text that was retracted since, and does not say so",
-}
+OPEN: dict[str, str] = {}
