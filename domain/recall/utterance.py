@@ -78,7 +78,9 @@ def factors(said: Mapping[int, Utterance], hints: QueryHints) -> dict[int, list[
     gains, periods = preferences(said, hints), _in_a_period(said, hints)
     found: dict[int, list[Factor]] = {}
     for key, of_it in said.items():
-        names: list[Factor] = [gains.by_speaker[of_it.speaker][0]] if of_it.speaker in gains.by_speaker else []
+        names: list[Factor] = []
+        if of_it.speaker is not None and of_it.speaker in gains.by_speaker:
+            names.append(gains.by_speaker[of_it.speaker][0])
         if key in periods:
             names.append("named_period")
         if of_it.asks and of_it.speaker in gains.people:
