@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from commonlore.db.embedding.cache import QueryVectorCache
 from commonlore.db.embedding.local import LocalEmbedder
@@ -17,6 +17,7 @@ from commonlore.domain.errors import OperatorError, Unavailable
 from commonlore.domain.ids import NewId, new_id
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder
+from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.time import Clock, system_clock
 
 _SQL = statements("installation")
@@ -24,7 +25,7 @@ _SQL = statements("installation")
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """What the ways in and the jobs run on."""
+    """What the ways in and the jobs run on. `owner_conninfo` is a worker's alone, where it knows one: only the owner builds indexes."""
 
     pool: Pool
     embedder: Embedder
@@ -32,6 +33,8 @@ class Adapters:
     timeout_ms: int
     clock: Clock = system_clock
     new_id: NewId = new_id
+    indexes: VectorIndexPolicy = field(default_factory=VectorIndexPolicy)
+    owner_conninfo: str | None = field(default=None, repr=False)
 
     def query_counts(self) -> dict[str, int]:
         """Queries so far by where their vector came from; nothing where none are kept."""
@@ -50,7 +53,9 @@ class Adapters:
 
 
 @asynccontextmanager
-async def assemble(conninfo: str, settings: Settings, *, name: str, make_embedder: Callable[[], Embedder] | None = None) -> AsyncIterator[Adapters]:
+async def assemble(
+    conninfo: str, settings: Settings, *, name: str, make_embedder: Callable[[], Embedder] | None = None, owner_conninfo: str | None = None
+) -> AsyncIterator[Adapters]:
     """Open the pool as a serving or worker role and load the model; both are closed afterwards.
 
     Raises:
@@ -64,7 +69,10 @@ async def assemble(conninfo: str, settings: Settings, *, name: str, make_embedde
         await pool.open()
         await require_safe_role(pool)
         policy = RankingPolicy(evidence_contract=settings.evidence_contract)
-        yield Adapters(pool=pool, embedder=embedder, policy=policy, timeout_ms=settings.request_timeout_ms)
+        indexes = VectorIndexPolicy(build_from=settings.vector_index_rows)
+        yield Adapters(
+            pool=pool, embedder=embedder, policy=policy, timeout_ms=settings.request_timeout_ms, indexes=indexes, owner_conninfo=owner_conninfo
+        )
     finally:
         await pool.close()
         if local is not None:

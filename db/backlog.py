@@ -15,11 +15,13 @@ from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
-from commonlore.db.vectors import CONTRACT_ID, as_halfvec
+from commonlore.db.vector_indexes import read_indexes
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
-from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, JobKind
+from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, TEND_VECTOR_INDEXES, JobKind
 from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.remember.prepare import search_prefix
 from commonlore.domain.time import Clock, system_clock
 
@@ -43,21 +45,23 @@ class WaitingText:
 
 @dataclass(frozen=True, slots=True)
 class SpaceBacklog:
-    """The backlog of one space of one team, under the worker's role."""
+    """The backlog of one space of one team under one embedding contract, with the worker's role."""
 
     pool: Pool
     team_id: UUID
     space_id: UUID
+    contract_id: int = 1
 
     async def read(self, batch: int) -> list[WaitingText]:
         """The next texts without a vector: parts by id, then documents; at most `batch`. Empty for a space that is gone."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await _open(transaction, self.space_id):
                 return []
-            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=CONTRACT_ID)).fetchall()
+            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=self.contract_id)).fetchall()
             found = [WaitingText("part", (row["evidence_id"], row["part_no"]), search_prefix(row["speaker"]) + row["text"]) for row in parts]
             if len(found) < batch:
-                documents = await (await transaction.execute(_SQL["waiting_documents"], batch=batch - len(found))).fetchall()
+                left = {"batch": batch - len(found), "contract_id": self.contract_id}
+                documents = await (await transaction.execute(_SQL["waiting_documents"], **left)).fetchall()
                 found += [
                     WaitingText("document", (row["generation"], row["relationship_id"], row["source_version"]), row["text"]) for row in documents
                 ]
@@ -68,7 +72,7 @@ class SpaceBacklog:
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await _open(transaction, self.space_id):
                 return 0
-            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=CONTRACT_ID)).fetchone()
+            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=self.contract_id)).fetchone()
             return int(row["texts"]) if row else 0
 
     async def store(self, made: Sequence[tuple[WaitingText, Vectors]]) -> None:
@@ -80,19 +84,28 @@ class SpaceBacklog:
                 return
             if parts:
                 await transaction.execute(
-                    _SQL["store_part_vectors"],
-                    contract_id=CONTRACT_ID,
+                    of_contract(_SQL["store_part_vectors"], self.contract_id),
+                    contract_id=self.contract_id,
                     evidence_ids=[key[0] for key, _ in parts],
                     part_nos=[key[1] for key, _ in parts],
                     embeddings=[as_halfvec(vector) for _, vector in parts],
                 )
             if documents:
                 await transaction.execute(
-                    _SQL["store_document_vectors"],
+                    of_contract(_SQL["store_document_vectors"], self.contract_id),
                     generations=[key[0] for key, _ in documents],
                     relationship_ids=[key[1] for key, _ in documents],
                     source_versions=[key[2] for key, _ in documents],
                     embeddings=[as_halfvec(vector) for _, vector in documents],
+                )
+
+    async def forget(self, items: Sequence[WaitingText]) -> None:
+        """Parts without any sign that the model sees wait for nothing."""
+        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            if await _open(transaction, self.space_id):
+                keys = [item.key for item in items if item.kind == "part"]
+                await transaction.execute(
+                    _SQL["forget_parts"], contract_id=self.contract_id, evidence_ids=[key[0] for key in keys], part_nos=[key[1] for key in keys]
                 )
 
     async def fail(self, item: WaitingText, error_code: str) -> None:
@@ -102,7 +115,7 @@ class SpaceBacklog:
             if not await _open(transaction, self.space_id):
                 return
             if item.kind == "part":
-                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": CONTRACT_ID}
+                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": self.contract_id}
                 await transaction.execute(_SQL["fail_part"], **common, **parameters)
             else:
                 await transaction.execute(_SQL["fail_document"], **common, generation=item.key[0], relationship_id=item.key[1])
@@ -129,8 +142,10 @@ class SweepResult:
     failed: int
 
 
-async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = system_clock) -> SweepResult:
+async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = system_clock, indexes: VectorIndexPolicy | None = None) -> SweepResult:
     """Look at every space once and ask for the jobs that it needs; with a queue, forget jobs that ended long ago.
+
+    Vector indexes are asked for with `indexes` alone: by a worker that can build them.
 
     Teams by id, each in a transaction of its own: one that fails is left to the next sweep and keeps no other from its turn.
     """
@@ -140,7 +155,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
     spaces = enqueued = failed = 0
     for team_id in teams:
         try:
-            seen, asked = await _sweep_team(pool, team_id, clock())
+            seen, asked = await _sweep_team(pool, team_id, clock(), indexes)
             if queue is not None:
                 await queue.forget_ended(team_id)
         except CommonloreError as error:
@@ -151,23 +166,40 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
     return SweepResult(spaces, enqueued, failed)
 
 
-async def _sweep_team(pool: Pool, team_id: UUID, now: datetime) -> tuple[int, int]:
+async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorIndexPolicy | None) -> tuple[int, int]:
     asked = 0
     async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:
             await transaction.enter(space_id)
-            found = await (await transaction.execute(_SQL["waiting"])).fetchone()
+            found = await (await transaction.execute(_SQL["waiting"], contract_id=served.contract_id)).fetchone()
             assert found is not None
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
                 FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
+                TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),
             }
             for kind in (kind for kind, is_wanted in wanted.items() if is_wanted):
                 asked += await _ask(transaction, kind, space_id)
     return len(rows), asked
+
+
+async def active_epochs(pool: Pool) -> set[int] | None:
+    """The numbers of all active spaces of active teams; None where one of the teams could not be looked at."""
+    epochs: set[int] = set()
+    try:
+        with stating():
+            async with pool.connection() as connection:
+                teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
+        for team_id in teams:
+            async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+                epochs |= {row["space_epoch"] for row in await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()}
+    except CommonloreError as error:
+        log.warning("the spaces of every team could not be read: %s", error.code)
+        return None
+    return epochs
 
 
 async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID) -> bool:
@@ -181,14 +213,6 @@ async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID) -> b
 async def enqueue_embedding(transaction: TeamTransaction, space_id: UUID) -> None:
     """Ask for the vectors of a space, in the transaction that needs them; one waiting job a space is enough."""
     await enqueue(transaction, EMBED_PARTS, space_id=space_id)
-
-
-async def served_contract_key(pool: Pool) -> str | None:
-    """The embedding contract whose vectors are stored and searched."""
-    with stating():
-        async with pool.connection() as connection:
-            row = await (await connection.execute(_INSTALLATION["read_contract"])).fetchone()
-    return row["contract_key"] if row else None
 
 
 async def _open(transaction: TeamTransaction, space_id: UUID) -> bool:

@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 from commonlore.db.errors import stated
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
+from commonlore.db.vector_indexes import in_one_space
 from commonlore.db.vectors import as_halfvec
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.contract import SpaceScale
@@ -69,6 +70,11 @@ OPEN_FRONTIER = complete("frontier", gate="true", **_WIDE)
 PAST_FRONTIER = complete("frontier", past=True, gate=_GATE, **_WIDE)
 FILTERED_FRONTIER = complete("frontier", gate=_GATE, **_NARROW)
 PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
+# Where a space's vectors have an index of their own; a filter is never searched by it.
+NEAR = complete("near", gate=_GATE)
+OPEN_NEAR = complete("near", gate="true")
+# As many candidates as an index keeps at most; a deeper search is exact.
+_MOST_BY_INDEX = 1000
 Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 
 
@@ -183,8 +189,12 @@ class Frontier:
         if embedded.vector is None:
             return None
         part_depth = _part_depth(space_plan, depth)
+        statement = _frontier(plan, space_plan)["evidence_vector"]
+        if space_plan.evidence_index is not None and not plan.intent.filter.narrows_evidence:
+            near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
+            statement = await self._by_index(near["evidence_vector"], part_depth) or statement
         return await self._ask(
-            _frontier(plan, space_plan)["evidence_vector"],
+            statement,
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
@@ -194,6 +204,14 @@ class Frontier:
             part_depth=part_depth,
             depth=depth,
         )
+
+    async def _by_index(self, statement: LiteralString, rows: int, generation: int = 0) -> LiteralString | None:
+        """The statement that searches the open space by its index for that many rows; None where those are too many."""
+        epoch = self._transaction.space_epoch
+        if rows > _MOST_BY_INDEX or epoch is None:
+            return None
+        await self._transaction.search_by_index(rows)
+        return in_one_space(statement, self._transaction.team_id, epoch, generation)
 
     async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
         """Plain tuples: a branch has hundreds of rows, and each is read once."""
@@ -218,8 +236,11 @@ class Frontier:
     ) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
+        statement = _frontier(plan, space_plan)["relationship_vector"]
+        if space_plan.relationship_index is not None:
+            statement = await self._by_index(OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
         return await self._ask(
-            _frontier(plan, space_plan)["relationship_vector"],
+            statement,
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
@@ -273,8 +294,11 @@ def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralSt
         return FILTERED_FRONTIER if plan.intent.view.is_present else PAST_FILTERED_FRONTIER
     if not plan.intent.view.is_present:
         return PAST_FRONTIER
-    gated = plan.intent.known_evidence_ids or space_plan.has_exclusions
-    return FRONTIER if gated else OPEN_FRONTIER
+    return FRONTIER if _is_gated(plan, space_plan) else OPEN_FRONTIER
+
+
+def _is_gated(plan: RetrievalPlan, space_plan: SpacePlan) -> bool:
+    return bool(plan.intent.known_evidence_ids) or space_plan.has_exclusions
 
 
 async def _rows(source: Rows) -> Sequence[TupleRow]:

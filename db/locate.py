@@ -56,6 +56,11 @@ class Database:
         return _known(self.migrator, "COMMONLORE_DATABASE_URL")
 
     @property
+    def maintenance_conninfo(self) -> str | None:
+        """May become the owner, for a worker that builds indexes; None where only the worker role's own address is known."""
+        return self.migrator or self.admin
+
+    @property
     def serving_conninfo(self) -> str:
         return _known(self.serving, "COMMONLORE_SERVING_URL")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
 
 PREFIX = "COMMONLORE_"
@@ -94,6 +95,11 @@ FIELDS: Mapping[str, Field] = {
         " or ".join(f"`{name}`" for name in EVIDENCE_CONTRACTS),
         "How a recall orders evidence; `commonlore evaluate` compares them on texts of your own.",
     ),
+    "vector_index_rows": Field(
+        _integer(100, 1_000_000_000),
+        "100 to 1000000000",
+        "From how many vectors on a space gets a vector index of its own; below, and while it finds too little, searches are exact.",
+    ),
     "metrics": Field(_switch, "on or off", "Whether `GET /metrics` answers to callers on this machine; see the reference of HTTP."),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),
 }
@@ -119,6 +125,7 @@ class Settings:
     embedding_threads: int = 2
     query_cache_entries: int = 10_000
     evidence_contract: str = RankingPolicy().evidence_contract
+    vector_index_rows: int = VectorIndexPolicy().build_from
     metrics: str = "off"
     log_level: str = "info"
     origins: tuple[tuple[str, str], ...] = ()

@@ -22,10 +22,18 @@ MESSAGES: Mapping[tuple[str, str], str] = MappingProxyType(
             "embedding_contract_mismatch",
         ): "The stored vectors belong to another embedding contract; evidence was found by its words alone.",
         ("evidence", "evidence_vector_failed"): "The vector branch failed; evidence was found by its words alone.",
+        (
+            "evidence",
+            "evidence_vector_approximate",
+        ): "The vector index of a large space finds fewer of the nearest texts than it should; some may be missing.",
         ("evidence", "evidence_bound_reached"): "More evidence may match than one recall looks at; narrow the query to see it.",
         ("evidence", "space_branch_unavailable"): "One space could not be read; the results of the others are complete.",
         ("relationships", "relationship_vector_warming"): "The vector projection of relationships is warming; they were found by their words alone.",
         ("relationships", "relationship_vector_failed"): "The vector projection of relationships failed; they were found by their words alone.",
+        (
+            "relationships",
+            "relationship_vector_approximate",
+        ): "The vector index of a large space finds fewer of the nearest relationships than it should; some may be missing.",
         ("relationships", "relationship_discovery_unavailable"): "Relationships could not be searched; evidence is complete.",
         ("relationships", "relationship_bound_reached"): "More relationships may match than one recall looks at; narrow the query to see them.",
         ("communities", "community_temporal_not_supported"): "Communities are known as of now only; none are shown for another time.",

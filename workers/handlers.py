@@ -11,17 +11,20 @@ from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.rendering import render_documents
 from commonlore.domain.jobs.kind import (
     DETECT_COMMUNITIES,
+    DROP_VECTOR_INDEXES,
     EMBED_PARTS,
     FOLD_STATISTICS,
     RENDER_DOCUMENTS,
     REVIEW_CONFLICTS,
     SCHEDULE_COMMUNITIES,
     SWEEP,
+    TEND_VECTOR_INDEXES,
 )
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_parts
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
+from commonlore.workers.tend_vector_indexes import drop_vector_indexes, tend_vector_indexes
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +40,8 @@ async def _fold(run: JobRun) -> Outcome:
 
 
 async def _sweep(run: JobRun) -> Outcome:
-    found = await sweep(run.adapters.pool, run.queue, clock=run.adapters.clock)
+    indexes = run.adapters.indexes if run.adapters.owner_conninfo is not None else None
+    found = await sweep(run.adapters.pool, run.queue, clock=run.adapters.clock, indexes=indexes)
     log.debug("sweep: %d spaces, %d asked for, %d teams failed", found.spaces, found.enqueued, found.failed)
     return Outcome.DONE
 
@@ -50,6 +54,8 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         REVIEW_CONFLICTS.name: review_conflicts,
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,
+        TEND_VECTOR_INDEXES.name: tend_vector_indexes,
+        DROP_VECTOR_INDEXES.name: drop_vector_indexes,
         SWEEP.name: _sweep,
     }
 )

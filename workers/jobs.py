@@ -15,12 +15,12 @@ from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
 from commonlore.db.job_queue import JobQueue
-from commonlore.domain.jobs.kind import KINDS, SCHEDULE_COMMUNITIES, SWEEP
+from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, KINDS, SCHEDULE_COMMUNITIES, SWEEP
 from commonlore.workers.execute import Executor
 
 _CONNECTIONS = 3
 # When the jobs of the installation come round.
-PERIODIC = {SWEEP.name: "* * * * * */20", SCHEDULE_COMMUNITIES.name: "* * * * *"}
+PERIODIC = {SWEEP.name: "* * * * * */20", SCHEDULE_COMMUNITIES.name: "* * * * *", DROP_VECTOR_INDEXES.name: "*/10 * * * *"}
 
 
 class TeamTurns(JobManager):

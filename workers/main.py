@@ -54,8 +54,11 @@ async def run(
     rules: WorkerRules | None = None,
     handlers: Mapping[str, Handler] = HANDLERS,
     make_embedder: Callable[[], Embedder] | None = None,
+    owner_conninfo: str | None = None,
 ) -> None:
     """Take jobs until cancelled; with `wait` false, until nothing is due, each job in one turn.
+
+    Without `owner_conninfo` it asks for no vector indexes and builds none.
 
     Raises:
         CommonloreError: the database does not answer, or refuses the role.
@@ -63,7 +66,9 @@ async def run(
     rules = rules or WorkerRules()
     async with AsyncExitStack() as stack:
         share = replace(settings, pool_size=max(2, settings.pool_size // rules.concurrency))
-        adapters = await stack.enter_async_context(assemble(conninfo, share, name="worker", make_embedder=make_embedder))
+        adapters = await stack.enter_async_context(
+            assemble(conninfo, share, name="worker", make_embedder=make_embedder, owner_conninfo=owner_conninfo)
+        )
         slots = await _slots(stack, adapters.pool, conninfo, share, rules.concurrency)
         queue = JobQueue(await stack.enter_async_context(queue_pool(conninfo, prepare=settings.prepared_statements == "on")))
         executor = Executor(adapters, queue, handlers, slots, rules.slice_s if wait else float("inf"))
@@ -117,10 +122,10 @@ async def _take_back(executor: Executor, rules: WorkerRules) -> None:
             await asyncio.wait_for(executor.broken.wait(), rules.silent_s / 3)
 
 
-async def _run_until_signalled(settings: Settings, conninfo: str) -> bool:
+async def _run_until_signalled(settings: Settings, conninfo: str, owner_conninfo: str | None) -> bool:
     """Whether it was told to stop; otherwise it ended by itself, which is for whoever keeps it to make good."""
     stopped = asyncio.Event()
-    task = asyncio.ensure_future(run(settings, conninfo))
+    task = asyncio.ensure_future(run(settings, conninfo, owner_conninfo=owner_conninfo))
 
     def stop() -> None:
         stopped.set()
@@ -141,7 +146,7 @@ def main() -> None:
         settings = read_settings(os.environ)
         logging.getLogger().setLevel(settings.log_level.upper())
         with open_database(settings) as database:
-            if not asyncio.run(_run_until_signalled(settings, database.worker_conninfo)):
+            if not asyncio.run(_run_until_signalled(settings, database.worker_conninfo, database.maintenance_conninfo)):
                 log.error("the worker ended by itself; what it was at is taken up by the next one")
                 sys.exit(1)
     except CommonloreError as error:

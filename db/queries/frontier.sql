@@ -61,6 +61,11 @@ select
             where k.team_id = %(team_id)s::uuid -- tenant
               and k.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_conflicts,
+    (select jsonb_object_agg(i.frontier, i.state) from commonlore.vector_index i
+     where i.state in ('ready', 'degraded') and i.generation in (0, g.generation)
+       and i.team_id = %(team_id)s::uuid -- tenant
+       and i.space_epoch = %(space_epoch)s::bigint -- tenant
+    ) as vector_indexes,
     k.enabled is not null as has_communities, k.snapshot_id, k.published_at, k.run_status, k.stale_from,
     g.generation, g.state as generation_state,
     (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key

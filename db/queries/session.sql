@@ -18,6 +18,11 @@ select set_config('commonlore.space_epoch', coalesce((
       and s.team_id = %(team_id)s::uuid -- tenant
 ), ''), true) as space_epoch;
 
+-- name: search_by_index
+-- From here on a search by a vector index keeps that many candidates, and looks further while gates refuse what it found.
+-- The order in which it finds them is near enough: the statements sort what they get.
+select set_config('hnsw.ef_search', %(ef_search)s::int::text, true), set_config('hnsw.iterative_scan', 'relaxed_order', true);
+
 -- name: authenticate
 -- One row for the prefix, or none: the stored hash, its state and the spaces the credential may read. Index: credential (team_id, prefix).
 select c.credential_id, c.profile_id, c.secret_sha256, c.scopes, t.unclaimed_evidence,

@@ -27,6 +27,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "commit_conflict": "Another write came first.",
         "source_changed": "What the job read was changed before it could publish.",
         "too_large": "There is more than the job's bounds of time and memory allow.",
+        "index_busy": "Another vector index is being built; one at a time is.",
+        "owner_unknown": "This worker does not know the address of the database's owner, who alone builds indexes.",
         "worker_lost": "The worker ended, or stopped reporting, while it ran the job.",
         "cancelled": "Somebody cancelled it.",
         "internal_failure": "A failure that nobody stated; the worker's log has it with the job's id.",
@@ -73,11 +75,30 @@ DETECT_COMMUNITIES = JobKind("detect_communities", "communities", "space", prior
 # Asks for runs of detection where a team's time of the day has come.
 SCHEDULE_COMMUNITIES = JobKind("schedule_communities", "upkeep", "installation")
 REVIEW_CONFLICTS = JobKind("review_conflicts", "upkeep", "space")
+# Builds, measures and drops the vector indexes of a space; one build at a time in a database, so it may have to come back.
+TEND_VECTOR_INDEXES = JobKind(
+    "tend_vector_indexes", "indexes", "space", priority=-20, retry=RetryPolicy(max_attempts=20, first_pause_s=30.0, factor=1.5), slice_s=60.0
+)
+# Drops the vector indexes of spaces that are no more.
+DROP_VECTOR_INDEXES = JobKind("drop_vector_indexes", "indexes", "installation")
 # Finds what waits in every space; runs by the clock, for the installation as a whole.
 SWEEP = JobKind("sweep", "upkeep", "installation")
 
 KINDS: Mapping[str, JobKind] = MappingProxyType(
-    {kind.name: kind for kind in (EMBED_PARTS, RENDER_DOCUMENTS, FOLD_STATISTICS, REVIEW_CONFLICTS, DETECT_COMMUNITIES, SCHEDULE_COMMUNITIES, SWEEP)}
+    {
+        kind.name: kind
+        for kind in (
+            EMBED_PARTS,
+            RENDER_DOCUMENTS,
+            FOLD_STATISTICS,
+            REVIEW_CONFLICTS,
+            DETECT_COMMUNITIES,
+            SCHEDULE_COMMUNITIES,
+            TEND_VECTOR_INDEXES,
+            DROP_VECTOR_INDEXES,
+            SWEEP,
+        )
+    }
 )
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.vector_index import IndexState
 from commonlore.domain.recall.contract import READS_HINTS
 from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.hints import NO_HINTS, QueryHints, parse_hints
@@ -74,6 +75,8 @@ class SpaceStatistics:
     communities: CommunityGate | None = None
     has_sessions: bool = False
     texts: int = 0
+    evidence_index: IndexState | None = None
+    relationship_index: IndexState | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -89,7 +92,10 @@ class LexicalPlan:
 
 @dataclass(frozen=True, slots=True)
 class SpacePlan:
-    """One space, both frontiers. A vector branch that is None is off."""
+    """One space, both frontiers. A vector branch that is None is off.
+
+    `evidence_index` and `relationship_index`: how its vectors are searched by an index of their own; None, exactly.
+    """
 
     space: Space
     evidence_lexical: LexicalPlan
@@ -103,6 +109,8 @@ class SpacePlan:
     has_conflicts: bool
     communities: CommunityGate | None
     has_sessions: bool
+    evidence_index: IndexState | None = None
+    relationship_index: IndexState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +165,8 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         has_conflicts=found.has_conflicts,
         communities=found.communities,
         has_sessions=found.has_sessions,
+        evidence_index=found.evidence_index,
+        relationship_index=found.relationship_index,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER
+from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, NEAR, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER
 from commonlore.db.recall import HISTORY, HYDRATE
 from commonlore.db.sql import statements, subjects
 from tests.support.databases import TestDatabase, clone, drop
@@ -22,7 +22,15 @@ FRAGMENTS = {
     *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone")),
 }
 # Who runs what; everything else is the serving role's.
-OWNERS = {"tenancy": "owner", "worker": "worker", "job_runs": "worker", "conflict_review": "worker", "community_run": "worker", "isolation": "owner"}
+OWNERS = {
+    "tenancy": "owner",
+    "worker": "worker",
+    "job_runs": "worker",
+    "conflict_review": "worker",
+    "community_run": "worker",
+    "vector_index": "worker",
+    "isolation": "owner",
+}
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")
 
@@ -30,7 +38,7 @@ _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?
 def _all() -> list[tuple[str, str, str]]:
     found = []
     for subject in subjects():
-        complete = {"frontier": FRONTIER, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(subject)
+        complete = {"frontier": FRONTIER, "near": NEAR, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(subject)
         found += [(subject, name, text) for name, text in complete.items() if (subject, name) not in FRAGMENTS]
     for variant, texts in (
         ("open", OPEN_FRONTIER),
