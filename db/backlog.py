@@ -16,7 +16,7 @@ from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import read_indexes
-from commonlore.db.vectors import as_halfvec, of_contract
+from commonlore.db.vectors import CONTRACT_ID, as_halfvec
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
 from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, TEND_VECTOR_INDEXES, JobKind
@@ -45,23 +45,21 @@ class WaitingText:
 
 @dataclass(frozen=True, slots=True)
 class SpaceBacklog:
-    """The backlog of one space of one team under one embedding contract, with the worker's role."""
+    """The backlog of one space of one team, under the worker's role."""
 
     pool: Pool
     team_id: UUID
     space_id: UUID
-    contract_id: int = 1
 
     async def read(self, batch: int) -> list[WaitingText]:
         """The next texts without a vector: parts by id, then documents; at most `batch`. Empty for a space that is gone."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await _open(transaction, self.space_id):
                 return []
-            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=self.contract_id)).fetchall()
+            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=CONTRACT_ID)).fetchall()
             found = [WaitingText("part", (row["evidence_id"], row["part_no"]), search_prefix(row["speaker"]) + row["text"]) for row in parts]
             if len(found) < batch:
-                left = {"batch": batch - len(found), "contract_id": self.contract_id}
-                documents = await (await transaction.execute(_SQL["waiting_documents"], **left)).fetchall()
+                documents = await (await transaction.execute(_SQL["waiting_documents"], batch=batch - len(found))).fetchall()
                 found += [
                     WaitingText("document", (row["generation"], row["relationship_id"], row["source_version"]), row["text"]) for row in documents
                 ]
@@ -72,7 +70,7 @@ class SpaceBacklog:
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await _open(transaction, self.space_id):
                 return 0
-            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=self.contract_id)).fetchone()
+            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=CONTRACT_ID)).fetchone()
             return int(row["texts"]) if row else 0
 
     async def store(self, made: Sequence[tuple[WaitingText, Vectors]]) -> None:
@@ -84,28 +82,19 @@ class SpaceBacklog:
                 return
             if parts:
                 await transaction.execute(
-                    of_contract(_SQL["store_part_vectors"], self.contract_id),
-                    contract_id=self.contract_id,
+                    _SQL["store_part_vectors"],
+                    contract_id=CONTRACT_ID,
                     evidence_ids=[key[0] for key, _ in parts],
                     part_nos=[key[1] for key, _ in parts],
                     embeddings=[as_halfvec(vector) for _, vector in parts],
                 )
             if documents:
                 await transaction.execute(
-                    of_contract(_SQL["store_document_vectors"], self.contract_id),
+                    _SQL["store_document_vectors"],
                     generations=[key[0] for key, _ in documents],
                     relationship_ids=[key[1] for key, _ in documents],
                     source_versions=[key[2] for key, _ in documents],
                     embeddings=[as_halfvec(vector) for _, vector in documents],
-                )
-
-    async def forget(self, items: Sequence[WaitingText]) -> None:
-        """Parts without any sign that the model sees wait for nothing."""
-        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if await _open(transaction, self.space_id):
-                keys = [item.key for item in items if item.kind == "part"]
-                await transaction.execute(
-                    _SQL["forget_parts"], contract_id=self.contract_id, evidence_ids=[key[0] for key in keys], part_nos=[key[1] for key in keys]
                 )
 
     async def fail(self, item: WaitingText, error_code: str) -> None:
@@ -115,7 +104,7 @@ class SpaceBacklog:
             if not await _open(transaction, self.space_id):
                 return
             if item.kind == "part":
-                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": self.contract_id}
+                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": CONTRACT_ID}
                 await transaction.execute(_SQL["fail_part"], **common, **parameters)
             else:
                 await transaction.execute(_SQL["fail_document"], **common, generation=item.key[0], relationship_id=item.key[1])
@@ -173,7 +162,7 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:
             await transaction.enter(space_id)
-            found = await (await transaction.execute(_SQL["waiting"], contract_id=served.contract_id)).fetchone()
+            found = await (await transaction.execute(_SQL["waiting"])).fetchone()
             assert found is not None
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
@@ -213,6 +202,14 @@ async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID) -> b
 async def enqueue_embedding(transaction: TeamTransaction, space_id: UUID) -> None:
     """Ask for the vectors of a space, in the transaction that needs them; one waiting job a space is enough."""
     await enqueue(transaction, EMBED_PARTS, space_id=space_id)
+
+
+async def served_contract_key(pool: Pool) -> str | None:
+    """The embedding contract whose vectors are stored and searched."""
+    with stating():
+        async with pool.connection() as connection:
+            row = await (await connection.execute(_INSTALLATION["read_contract"])).fetchone()
+    return row["contract_key"] if row else None
 
 
 async def _open(transaction: TeamTransaction, space_id: UUID) -> bool:
