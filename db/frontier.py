@@ -50,7 +50,12 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
     condition = history["relationship_past"] if past else statements("hydrate")["relationship_eligible"]
     pieces = {"{eligible}": condition, "{past}": condition, **{"{" + name + "}": text for name, text in fragments.items()}}
     # A fragment stands before those that it is made of.
-    pieces |= {"{effective}": history["support_effective"], "{granted}": history["support_granted"], "{gone}": history["evidence_gone"]}
+    pieces |= {
+        "{effective}": history["support_effective"],
+        "{granted}": history["support_granted"],
+        "{gone}": history["evidence_gone"],
+        "{end}": history["relationship_end"],
+    }
     complete: dict[str, LiteralString] = {}
     for name, text in statements(subject).items():
         for place, piece in pieces.items():

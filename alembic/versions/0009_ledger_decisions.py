@@ -9,6 +9,7 @@ down_revision = "0008"
 def upgrade() -> None:
     op.execute(_SUBMISSIONS)
     op.execute(_INSTANTS)
+    op.execute(_ENDS)
 
 
 _SUBMISSIONS = """
@@ -30,4 +31,11 @@ create table commonlore.ledger_instant (
     foreign key (team_id, space_epoch) references commonlore.space_epoch (team_id, space_epoch)
 ) with (fillfactor = 50);
 select commonlore.isolate('commonlore.ledger_instant', 'space', 'change', 'none');
+"""
+
+_ENDS = """
+-- The end of its validity that the relationship had after the change: a view of an earlier known time does not know a later one.
+alter table commonlore.relationship_transition_event add column valid_to timestamptz check (isfinite(valid_to));
+update commonlore.relationship_transition_event t set valid_to = r.valid_to from commonlore.relationship r
+where r.team_id = t.team_id and r.space_epoch = t.space_epoch and r.relationship_id = t.relationship_id;
 """

@@ -238,12 +238,12 @@ with losing as (
     where r.relationship_id = any(%(relationship_ids)s::uuid[]) and r.status = 'active'
       and r.team_id = %(team_id)s::uuid -- tenant
       and r.space_epoch = %(space_epoch)s::bigint -- tenant
-    returning r.relationship_id, r.version
+    returning r.relationship_id, r.version, r.valid_to
 ), transition as (
     insert into commonlore.relationship_transition_event
-        (team_id, space_epoch, event_id, relationship_id, from_status, to_status, version, reason, known_from)
+        (team_id, space_epoch, event_id, relationship_id, from_status, to_status, version, reason, valid_to, known_from)
     select %(team_id)s::uuid, %(space_epoch)s::bigint, e.event_id, l.relationship_id, 'active', 'superseded', l.version, 'conflict_resolved',
-           %(now)s::timestamptz
+           l.valid_to, %(now)s::timestamptz
     from losing l
     join unnest(%(relationship_ids)s::uuid[], %(event_ids)s::uuid[]) as e (relationship_id, event_id) on e.relationship_id = l.relationship_id
 )

@@ -98,7 +98,13 @@ select c.conflict_id, c.kind, c.question, c.review_due_at, c.known_from, c.polic
                  and e.space_epoch = %(space_epoch)s::bigint -- tenant
                order by e.ordinal desc limit 1) = 'member_added'
           and (%(valid_at)s::timestamptz is null
-               or coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(r.valid_to > %(valid_at)s::timestamptz, true))
+               or coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(
+                   case when %(known_at)s::timestamptz is null then r.valid_to else (
+                       select z.valid_to from commonlore.relationship_transition_event z
+                       where z.relationship_id = r.relationship_id and z.known_from <= %(known_at)s::timestamptz
+                         and z.team_id = %(team_id)s::uuid -- tenant
+                         and z.space_epoch = %(space_epoch)s::bigint -- tenant
+                       order by z.version desc limit 1) end > %(valid_at)s::timestamptz, true))
           and m.team_id = %(team_id)s::uuid -- tenant
           and m.space_epoch = %(space_epoch)s::bigint -- tenant
           and r.team_id = %(team_id)s::uuid -- tenant

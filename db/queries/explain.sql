@@ -28,7 +28,7 @@ union
 -- The rows with their events and those of their supports, in the order in which they count; by id. See `RelationshipHistory`.
 select r.relationship_id, r.semantic_group_key, r.owner_profile_id, o.retired_at is null as owner_active, r.known_from, r.valid_from, r.valid_to, r.status,
        r.support_count, r.identity_alias_of is not null as is_alias, r.corrected_by is not null as is_corrected, r.suppressed_from,
-       (select jsonb_agg(jsonb_build_object('version', t.version, 'known_from', t.known_from, 'to_status', t.to_status, 'reason', t.reason) order by t.version)
+       (select jsonb_agg(jsonb_build_object('version', t.version, 'known_from', t.known_from, 'to_status', t.to_status, 'reason', t.reason, 'valid_to', t.valid_to) order by t.version)
         from commonlore.relationship_transition_event t
         where t.relationship_id = r.relationship_id
           and t.team_id = %(team_id)s::uuid -- tenant

@@ -62,7 +62,7 @@ coalesce(
 -- by then is known since it became so. What a merge put in another's place is known under its own id only before the merge.
 (r.identity_alias_of is null or %(known_at)s::timestamptz is not null)
   and (%(known_at)s::timestamptz is null or r.known_from <= %(known_at)s::timestamptz)
-  and (%(valid_at)s::timestamptz is null or (coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce(r.valid_to > %(valid_at)s::timestamptz, true)))
+  and (%(valid_at)s::timestamptz is null or (coalesce(r.valid_from <= %(valid_at)s::timestamptz, true) and coalesce({end} > %(valid_at)s::timestamptz, true)))
   and (%(known_at)s::timestamptz is not null or r.status <> 'superseded' or (r.corrected_by is null
        and (coalesce(r.suppressed_from > %(valid_at)s::timestamptz, true)
             or (select t.reason from commonlore.relationship_transition_event t
@@ -73,7 +73,7 @@ coalesce(
   and (select t.to_status = 'active' or (%(valid_at)s::timestamptz is not null and t.to_status = 'superseded'
               and case when t.reason = 'conflict_resolved' then coalesce(%(valid_at)s::timestamptz < r.suppressed_from, false)
                        when t.reason in ('corrected', 'identity_moved') then false
-                       else r.valid_to is not null and r.identity_alias_of is null end)
+                       else {end} is not null and r.identity_alias_of is null end)
        from commonlore.relationship_transition_event t
        where t.relationship_id = r.relationship_id
          and t.known_from <= coalesce(%(known_at)s::timestamptz, case when exists (
@@ -94,6 +94,15 @@ coalesce(
         and e.team_id = %(team_id)s::uuid -- tenant
         and e.space_epoch = %(space_epoch)s::bigint -- tenant
   )
+
+-- name: relationship_end
+-- The end of the validity of `r` as the view knows it, put in place of {end}: that of its last change by the known time.
+case when %(known_at)s::timestamptz is null then r.valid_to else (
+    select z.valid_to from commonlore.relationship_transition_event z
+    where z.relationship_id = r.relationship_id and z.known_from <= %(known_at)s::timestamptz
+      and z.team_id = %(team_id)s::uuid -- tenant
+      and z.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by z.version desc limit 1) end
 
 -- name: hydrate_evidence
 -- As in hydrate.sql, in the view: equivalents too are what counted then.
@@ -173,7 +182,7 @@ where r.relationship_id = any(%(relationship_ids)s::uuid[])
 
 -- name: hydrate_groups
 -- As in hydrate.sql, in the view, with the names that the entities had then.
-select r.relationship_id, r.semantic_group_key, r.known_from, r.predicate_key, r.polarity, r.scope_key, r.valid_from, r.valid_to,
+select r.relationship_id, r.semantic_group_key, r.known_from, r.predicate_key, r.polarity, r.scope_key, r.valid_from, {end} as valid_to,
        r.subject_entity_id, subject.display_name as subject_name,
        r.object_entity_id, target.display_name as object_name,
        r.object_value_id, value.value_type, value.canonical_value, value.display, value.unit,

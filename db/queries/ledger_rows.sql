@@ -141,11 +141,15 @@ where t.relationship_id = r.target_relationship_id
 
 -- name: transitions
 insert into commonlore.relationship_transition_event
-    (team_id, space_epoch, event_id, relationship_id, from_status, to_status, version, reason, verification_event_id, known_from)
+    (team_id, space_epoch, event_id, relationship_id, from_status, to_status, version, reason, verification_event_id, valid_to, known_from)
 select %(team_id)s::uuid, %(space_epoch)s::bigint, r.event_id, r.relationship_id, r.from_status, r.to_status, r.version, r.reason,
-       r.verification_event_id, %(now)s::timestamptz
+       r.verification_event_id, t.valid_to, %(now)s::timestamptz
 from jsonb_to_recordset(%(rows)s::text::jsonb)
-    as r (event_id uuid, relationship_id uuid, from_status text, to_status text, version int, reason text, verification_event_id uuid);
+    as r (event_id uuid, relationship_id uuid, from_status text, to_status text, version int, reason text, verification_event_id uuid)
+join commonlore.relationship t on t.relationship_id = r.relationship_id
+where t.team_id = %(team_id)s::uuid -- tenant
+  and t.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: recount
 -- Counts of effective supports from the events: the latest decision grants, and the evidence is not withdrawn.

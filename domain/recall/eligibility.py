@@ -37,6 +37,8 @@ class Transition:
     known_from: datetime
     to_status: str
     reason: str
+    # The end of validity that the relationship had after it.
+    valid_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _held_until_it_ended(item: RelationshipHistory, change: Transition, view: Te
     """A replaced statement holds for the time that it states itself, a suppressed one until the decision begins to count."""
     if change.reason == "conflict_resolved":
         return _suppressed_later(item, view)
-    return change.reason not in ("corrected", "identity_moved") and item.valid_to is not None and not item.is_alias
+    return change.reason not in ("corrected", "identity_moved") and _end(item, view) is not None and not item.is_alias
 
 
 def _suppressed_later(item: RelationshipHistory, view: TemporalView) -> bool:
@@ -169,7 +171,15 @@ def _refused_by_validity(item: RelationshipHistory, view: TemporalView) -> Relat
         return None
     if item.valid_from is not None and view.valid_at < item.valid_from:
         return "not_yet_valid"
-    return "no_longer_valid" if item.valid_to is not None and view.valid_at >= item.valid_to else None
+    end = _end(item, view)
+    return "no_longer_valid" if end is not None and view.valid_at >= end else None
+
+
+def _end(item: RelationshipHistory, view: TemporalView) -> datetime | None:
+    """The end of validity as the view knows it."""
+    if view.known_at is None:
+        return item.valid_to
+    return next((change.valid_to for change in reversed(item.transitions) if change.known_from <= view.known_at), None)
 
 
 def _refused_by_support(item: RelationshipHistory, view: TemporalView) -> RelationshipExclusion | None:

@@ -82,10 +82,15 @@ class Histories:
         draw = self.random
         first = self._day()
         days = [first, *self._days(3, first)]
-        transitions = [Transition(version, day, draw.choice(STATUSES), draw.choice(REASONS)) for version, day in enumerate(days, start=1)]
         bounds = [draw.choice((None, None, self._day())) for _ in range(2)]
         if None not in bounds and bounds[0] > bounds[1]:  # type: ignore[operator]
             bounds.reverse()
+        transitions = [
+            Transition(
+                version, day, draw.choice(STATUSES), draw.choice(REASONS), bounds[1] if version == len(days) else draw.choice((None, bounds[1]))
+            )
+            for version, day in enumerate(days, start=1)
+        ]
         supports = {id(item.evidence): item for item in (self._support() for _ in range(draw.choice((0, 1, 2, 3, 3))))}
         return RelationshipHistory(
             relationship_id=self.new_id(),
@@ -141,7 +146,7 @@ class _Writer:
             "relationship_transition_event",
             [
                 {"event_id": made.new_id(), "relationship_id": key, "version": change.version, "to_status": change.to_status,
-                 "reason": change.reason, "known_from": change.known_from}
+                 "reason": change.reason, "valid_to": change.valid_to, "known_from": change.known_from}
                 for key, change in changes
             ],
         )  # fmt: skip

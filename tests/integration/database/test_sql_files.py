@@ -19,7 +19,7 @@ FRAGMENTS = {
     ("frontier", "evidence_filter"),
     ("frontier", "relationship_narrowing"),
     ("hydrate", "relationship_eligible"),
-    *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone")),
+    *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone", "relationship_end")),
 }
 # Who runs what; everything else is the serving role's.
 OWNERS = {

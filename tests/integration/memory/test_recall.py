@@ -511,6 +511,26 @@ async def test_validity_is_half_open(memory: Memory, moment: str, is_shown: bool
     assert is_shown == bool(near["related_relationships"])
 
 
+async def test_an_end_that_was_learned_later_does_not_show_earlier(memory: Memory) -> None:
+    """As known before the correction the statement had no end, so it held in the year that a later word took from it."""
+    ann = await memory.key()
+    claim = a_relationship("Ada", "works_on", "Atlas", kinds=("person", "project"))
+    await memory.remember(ann, content="Ada works on Atlas.", relationships=[{**claim, "valid_from": "2020-01-01T00:00:00Z"}])
+    before = memory.clock().isoformat()
+    until = {**claim, "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2021-01-01T00:00:00Z"}
+    await memory.remember(ann, content="Ada works on Atlas until 2021.", relationships=[until])
+    after = memory.clock().isoformat()
+    await memory.remember(ann, content="Nothing but ada and atlas.")
+
+    async def ends(**view: str) -> list[str | None]:
+        answer = await memory.recall(ann, "nothing but ada and atlas", limit=1, **view)
+        return [item.get("valid_to") for item in answer["related_relationships"]]
+
+    assert [[], [None], []] == [await ends(valid_at="2022-01-01T00:00:00Z", **view) for view in ({}, {"known_at": before}, {"known_at": after})]
+    assert [None] == await ends(known_at=before)
+    assert ["2021-01-01T00:00:00Z"] == await ends(known_at=after) == await ends()
+
+
 async def test_a_text_whose_claim_does_not_hold_then_is_not_shown(memory: Memory) -> None:
     """valid_at before anything was written down: the claim of the text decides, not when it was told."""
     ann = await memory.key()

@@ -46,8 +46,9 @@ PLAIN = RelationshipHistory(
 
 
 def ended(reason: str, **fields: Any) -> RelationshipHistory:
-    """Superseded on the third day."""
-    return replace(PLAIN, status="superseded", transitions=(*PLAIN.transitions, Transition(2, day(3), "superseded", reason)), **fields)
+    """Superseded on the third day, with the end of validity that it had by then."""
+    last = Transition(2, day(3), "superseded", reason, fields.get("valid_to"))
+    return replace(PLAIN, status="superseded", transitions=(*PLAIN.transitions, last), **fields)
 
 
 def at(valid: int | None = None, known: int | None = None) -> TemporalView:
@@ -83,6 +84,8 @@ def at(valid: int | None = None, known: int | None = None) -> TemporalView:
         (ended("replaced", valid_to=day(5)), at(valid=4), None),
         (ended("replaced", valid_to=day(5)), at(valid=4, known=4), None),
         (ended("replaced", valid_to=day(5)), at(known=4), "superseded"),
+        (ended("replaced", valid_to=day(5)), at(valid=6, known=2), None),
+        (ended("replaced", valid_to=day(5)), at(valid=6, known=3), "superseded"),
         (ended("corrected", is_corrected=True), NOW, "corrected"),
         (ended("corrected", is_corrected=True), at(valid=2), "corrected"),
         (ended("corrected", is_corrected=True), at(known=2), None),
