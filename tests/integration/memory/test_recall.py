@@ -515,12 +515,12 @@ async def test_an_end_that_was_learned_later_does_not_show_earlier(memory: Memor
     """As known before the correction the statement had no end, so it held in the year that a later word took from it."""
     ann = await memory.key()
     claim = a_relationship("Ada", "works_on", "Atlas", kinds=("person", "project"))
+    await memory.remember(ann, content="Nothing but ada and atlas.")
     await memory.remember(ann, content="Ada works on Atlas.", relationships=[{**claim, "valid_from": "2020-01-01T00:00:00Z"}])
     before = memory.clock().isoformat()
     until = {**claim, "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2021-01-01T00:00:00Z"}
     await memory.remember(ann, content="Ada works on Atlas until 2021.", relationships=[until])
     after = memory.clock().isoformat()
-    await memory.remember(ann, content="Nothing but ada and atlas.")
 
     async def ends(**view: str) -> list[str | None]:
         answer = await memory.recall(ann, "nothing but ada and atlas", limit=1, **view)

@@ -85,7 +85,7 @@ def at(valid: int | None = None, known: int | None = None) -> TemporalView:
         (ended("replaced", valid_to=day(5)), at(valid=4, known=4), None),
         (ended("replaced", valid_to=day(5)), at(known=4), "superseded"),
         (ended("replaced", valid_to=day(5)), at(valid=6, known=2), None),
-        (ended("replaced", valid_to=day(5)), at(valid=6, known=3), "superseded"),
+        (ended("replaced", valid_to=day(5)), at(valid=6, known=3), "no_longer_valid"),
         (ended("corrected", is_corrected=True), NOW, "corrected"),
         (ended("corrected", is_corrected=True), at(valid=2), "corrected"),
         (ended("corrected", is_corrected=True), at(known=2), None),
