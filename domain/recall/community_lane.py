@@ -78,7 +78,8 @@ async def fill_community_lane(state: RecallState, fetched: Mapping[UUID, Fetched
     if seeded is None:
         state.degradations.add(Degradation("communities", "community_discovery_unavailable"))
         return []
-    ranked = rank_communities(seeded, said=state.said, candidates=candidates, known_evidence=len(state.intent.known_evidence_ids))
+    with state.record.step("rank_communities"):
+        ranked = rank_communities(seeded, said=state.said, candidates=candidates, known_evidence=len(state.intent.known_evidence_ids))
     direct = _matching(seeded, candidates)
     lane: list[CommunityItem] = []
     place = 0

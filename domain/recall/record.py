@@ -29,6 +29,7 @@ StepName = Literal[
     "assemble",
     "cover",
     "seed_communities",
+    "rank_communities",
     "fill_communities",
     "group",
     "subtract",

@@ -212,7 +212,8 @@ async def test_times_are_named_as_the_steps(memory: Memory) -> None:
     times = (await memory.recall(ann, "no at all", limit=1, trace=True))["trace"]["timings_ms"]
 
     assert list(STEPS) == [row for row in rows if row != "step"]
-    assert [step for step in STEPS if step != "decode"] == list(times)
+    # No space has communities on, and nobody decodes here.
+    assert [step for step in STEPS if step != "decode" and not step.endswith("_communities")] == list(times)
     assert all(isinstance(value, float) and value >= 0 for value in times.values())
 
 
