@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from commonlore.api.cli import jobs as commands
 from commonlore.api.cli.main import main
 from commonlore.db.settings import read_settings
 from commonlore.domain.jobs.kind import EMBED_PARTS
@@ -63,7 +66,7 @@ def a_worker(service: Service, handler: Handler) -> Iterator[None]:
         loop.close()
 
 
-def test_a_job_is_listed_watched_cancelled_and_retried(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_listed_watched_cancelled_and_retried(service: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is drawn line by line where nobody looks at a terminal; the exit code says how it ended."""
     ada = service.key(scopes=("read", "write", "admin"))
     a_job(service, ada)
@@ -73,13 +76,27 @@ def test_a_job_is_listed_watched_cancelled_and_retried(service: Service, capsys:
     watched = run(service, ada.text, capsys, "watch", job["job_id"], "--json")
     retried = run(service, ada.text, capsys, "retry", job["job_id"])
 
+    looks = 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal looks
+        time.sleep(seconds)
+        looks += 1
+
+    async def looked_at() -> None:
+        """Until whoever watches has looked once more from the beginning."""
+        wanted = looks + 3
+        while looks < wanted:  # noqa: ASYNC110  it looks from another thread
+            await asyncio.sleep(0.01)
+
     async def walk(run: JobRun) -> Outcome:
-        await run.tell("walking", 1, 4)
-        await asyncio.sleep(0.6)
-        await run.tell("arriving", 4, 4)
-        await asyncio.sleep(0.6)
+        await looked_at()
+        for stage, done in (("walking", 1), ("arriving", 4)):
+            await run.tell(stage, done, 4)
+            await looked_at()
         return Outcome.DONE
 
+    monkeypatch.setattr(commands, "time", SimpleNamespace(sleep=sleep))
     with a_worker(service, walk):
         followed = run(service, ada.text, capsys, "watch", "--every", "0.1")
 

@@ -60,7 +60,7 @@ def test_each_fault_is_named_with_what_to_do(changed: dict[str, object], name: s
 
 
 def test_dead_jobs_are_told_with_their_reasons_and_silence_with_its_length() -> None:
-    jobs = Jobs(0, 0, 3, None, 0, LONG_AGO, (("too_large", 2), ("worker_lost", 1)))
+    jobs = Jobs(0, 0, 3, None, 0, datetime.now(UTC) - timedelta(minutes=60, seconds=5), (("too_large", 2), ("worker_lost", 1)))
 
     found = {finding.name: finding.found for finding in contents_findings(replace(HEALTHY, jobs=jobs))}
 
