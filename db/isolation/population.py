@@ -153,8 +153,8 @@ def _take_choices(connection: Connection[DictRow]) -> dict[tuple[str, str], str]
     found: dict[tuple[str, str], str] = {}
     for row in connection.execute(_CATALOGUE["check_constraints"], {}).fetchall():
         match = _CHOICE.search(row["definition"])
-        if match:
-            words = re.findall(r"'((?:[^']|'')*)'", match["choices"])
+        words = re.findall(r"'((?:[^']|'')*)'", match["choices"]) if match else []
+        if match and words:  # a list of numbers holds no word
             found[row["relation"], match["column"]] = next((word for word in _PREFERRED if word in words), words[0])
         table, name = sql.Identifier("commonlore", row["relation"]), sql.Identifier(row["name"])
         connection.execute(sql.SQL("alter table {} drop constraint {}").format(table, name))
