@@ -133,14 +133,16 @@ def watch(output: Output, job_id: UUID | None, every: float, url: str, key: str 
 
 def _look(url: str, key: str | None, job_ids: list[str] | None) -> Found:
     """The jobs named, or every one that waits or runs, as one answer; the first refusal instead, if there is one."""
-    jobs: list[dict[str, Any]] = []
     if job_ids is None:
-        for state in ("running", "queued"):
+        found: dict[str, dict[str, Any]] = {}
+        # A job may begin, or go back to the queue, between two looks.
+        for state in ("queued", "running", "queued"):
             status, answer = post(url, key, "admin/list_jobs", {"state": state, "limit": _MOST})
             if status != 200:
                 return status, answer
-            jobs += answer["jobs"]
-        return 200, {"jobs": jobs}
+            found |= {job["job_id"]: job for job in answer["jobs"]}
+        return 200, {"jobs": list(found.values())}
+    jobs: list[dict[str, Any]] = []
     for job_id in job_ids:
         status, answer = post(url, key, "admin/describe_job", {"job_id": job_id})
         if status != 200:
