@@ -6,17 +6,20 @@ Whoever writes holds the ledger lock of the space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from msgspec import structs
 
 from commonlore.db.conflicts import review_conflicts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
-from commonlore.db.vectors import as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.ids import new_id
 from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.embed import InlineVectors
 from commonlore.domain.projection.posting import count_terms, document_statistics
 from commonlore.domain.remember.changes import Changes, DocumentRow
 
@@ -24,9 +27,25 @@ _SQL = statements("ledger")
 _ROWS = statements("ledger_rows")
 
 
-async def served_generations(transaction: TeamTransaction) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class KeptGeneration:
+    """A generation that every write goes into. `is_read`: the one that recalls read; others may lack documents, and then get them by a job."""
+
+    generation: int
+    contract_id: int
+    contract_key: str
+    is_read: bool
+
+
+async def kept_generations(transaction: TeamTransaction) -> list[KeptGeneration]:
     """The generations of relationship documents that new ones are written for, the one that recalls read first."""
-    return [row["generation"] for row in await (await transaction.execute(_SQL["served_generation"])).fetchall()]
+    rows = await (await transaction.execute(_SQL["kept_generations"])).fetchall()
+    return [KeptGeneration(**row, is_read=place == 0) for place, row in enumerate(rows)]
+
+
+async def read_generation(transaction: TeamTransaction) -> int:
+    """The generation that recalls read."""
+    return (await kept_generations(transaction))[0].generation
 
 
 async def write_changes(
@@ -34,7 +53,7 @@ async def write_changes(
 ) -> bool:
     """Write the rows in their order; returns whether a document still waits for its vector."""
     common = {"now": now, "submission_id": submission_id, "profile_id": profile_id}
-    generations = await served_generations(transaction)
+    generations = await kept_generations(transaction)
     touched = [item.relationship_id for item in changes.changed]
     # A new row may give way in the same call, or speak for a text that had lost its claims.
     # A held text may support a row that stays as it is.
@@ -63,13 +82,21 @@ async def _rows(transaction: TeamTransaction, name: str, rows: Sequence[msgspec.
         await transaction.execute(_ROWS[name], rows=msgspec.json.encode(rows).decode(), **common)
 
 
-async def write_documents(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]) -> None:
-    """Documents with their postings and statistics, and the vectors that are there; the others wait."""
+async def write_documents(
+    transaction: TeamTransaction, kept: KeptGeneration, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]
+) -> None:
+    """Documents with their postings and statistics, and the vectors that are there; the others wait.
+
+    Vectors count for the contract that they were made under. What a document replaces is, in a generation that recalls do
+    not read, its text there.
+    """
     if not documents:
         return
-    replaced = [row.relationship_id for row in documents if row.replaces is not None]
-    if replaced:
-        await transaction.execute(_ROWS["forget_postings"], generation=generation, relationship_ids=replaced)
+    generation = kept.generation
+    if contract_of(vectors, kept) != kept.contract_key:
+        vectors = {}
+    if not kept.is_read:
+        documents = await _as_they_stand(transaction, generation, documents)
     rows = [
         {
             "relationship_id": row.relationship_id,
@@ -80,6 +107,10 @@ async def write_documents(transaction: TeamTransaction, generation: int, documen
         for row in documents
     ]
     await transaction.execute(_ROWS["documents"], generation=generation, rows=msgspec.json.encode(rows).decode())
+    # After the documents: whoever gives one its vector meanwhile has committed it by now, or finds another version.
+    replaced = [row.relationship_id for row in documents if row.replaces is not None]
+    if replaced:
+        await transaction.execute(of_contract(_ROWS["forget_postings"], kept.contract_id), generation=generation, relationship_ids=replaced)
     counted = [(row.relationship_id, count_terms(row.document_text)) for row in documents]
     postings = [(term, key, frequency, found.length) for key, found in counted for term, frequency in found.frequencies.items()]
     terms, keys, frequencies, lengths = zip(*sorted(postings), strict=True)
@@ -95,11 +126,25 @@ async def write_documents(transaction: TeamTransaction, generation: int, documen
     embedded = [row for row in documents if row.document_text in vectors]
     if embedded:
         await transaction.execute(
-            _ROWS["document_vectors"],
+            of_contract(_ROWS["document_vectors"], kept.contract_id),
             generation=generation,
             relationship_ids=[row.relationship_id for row in embedded],
             embeddings=[as_halfvec(vectors[row.document_text]) for row in embedded],
         )
+
+
+def contract_of(vectors: Mapping[str, Vectors], kept: KeptGeneration) -> str | None:
+    """The contract that vectors were made under; for plain ones, that of what is read."""
+    if isinstance(vectors, InlineVectors):
+        return vectors.contract_key
+    return kept.contract_key if kept.is_read else None
+
+
+async def _as_they_stand(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow]) -> list[DocumentRow]:
+    ids = [row.relationship_id for row in documents]
+    rows = await (await transaction.execute(_ROWS["document_texts"], generation=generation, relationship_ids=ids)).fetchall()
+    found = {row["relationship_id"]: row["document_text"] for row in rows}
+    return [structs.replace(row, replaces=found.get(row.relationship_id)) for row in documents]
 
 
 async def _statistics(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow]) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from commonlore.db.changes import served_generations, write_changes
+from commonlore.db.changes import read_generation, write_changes
 from commonlore.db.ledger import LedgerSession
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.sql import statements
@@ -80,7 +80,7 @@ class CorrectionSession(LedgerSession):
         return hmac.new(self._key.secret_sha256, f"correction {submission_id}".encode("ascii"), hashlib.sha256).hexdigest()
 
     async def read_source(self, relationship_id: UUID) -> Source:
-        generation = (await served_generations(self._transaction))[0]
+        generation = await read_generation(self._transaction)
         row = await (await self._transaction.execute(_SQL["read_source"], relationship_id=relationship_id, generation=generation)).fetchone()
         assert row is not None
         return _source(row)

@@ -12,11 +12,12 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from commonlore.db.contracts import share_contracts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sources import Source, open_sources
 from commonlore.db.sql import statements
 from commonlore.db.submissions import lock_ledger
-from commonlore.db.vectors import CONTRACT_ID, as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.db.withdrawal import note_signals
 from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
@@ -190,22 +191,27 @@ async def _statistics(transaction: TeamTransaction, parts: Sequence[Part], stati
 
 
 async def _vectors(transaction: TeamTransaction, parts: Sequence[tuple[UUID, Part]], vectors: Mapping[str, Vectors]) -> None:
-    made = [(evidence_id, part) for evidence_id, part in parts if part.search_text in vectors]
-    waiting = [(evidence_id, part) for evidence_id, part in parts if part.embeddable and part.search_text not in vectors]
-    if made:
-        await transaction.execute(
-            _SQL["insert_vectors"],
-            evidence_ids=[evidence_id for evidence_id, _ in made],
-            part_nos=[part.part_no for _, part in made],
-            embeddings=[as_halfvec(vectors[part.search_text]) for _, part in made],
-        )
-    for batch in _batches(iter(waiting), 10_000):
-        await transaction.execute(
-            _SQL["insert_backlog"],
-            evidence_ids=[evidence_id for evidence_id, _ in batch],
-            part_nos=[part.part_no for _, part in batch],
-            contract_id=CONTRACT_ID,
-        )
+    """Of every contract that is kept, the vectors that are there; for the others the parts wait."""
+    if not parts:
+        return
+    for contract in await share_contracts(transaction):
+        there = vectors if contract.made(vectors) else {}
+        made = [(evidence_id, part) for evidence_id, part in parts if part.search_text in there]
+        waiting = [(evidence_id, part) for evidence_id, part in parts if part.embeddable and part.search_text not in there]
+        if made:
+            await transaction.execute(
+                of_contract(_SQL["insert_vectors"], contract.contract_id),
+                evidence_ids=[evidence_id for evidence_id, _ in made],
+                part_nos=[part.part_no for _, part in made],
+                embeddings=[as_halfvec(vectors[part.search_text]) for _, part in made],
+            )
+        for batch in _batches(iter(waiting), 10_000):
+            await transaction.execute(
+                _SQL["insert_backlog"],
+                evidence_ids=[evidence_id for evidence_id, _ in batch],
+                part_nos=[part.part_no for _, part in batch],
+                contract_id=contract.contract_id,
+            )
 
 
 def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:

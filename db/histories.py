@@ -9,7 +9,7 @@ import msgspec
 
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
-from commonlore.db.vectors import as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.recall.eligibility import RelationshipHistory
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpacePlan
 from commonlore.domain.tenancy.actor import Space
@@ -24,7 +24,8 @@ async def matching_histories(
     await transaction.enter(space_plan.space.space_id)
     weights = space_plan.relationship_lexical.weights.terms if space_plan.relationship_lexical else ()
     vector = as_halfvec(embedded.vector) if embedded.vector is not None and space_plan.relationship_vector else None
-    cursor = await transaction.execute(_SQL["matching"], terms=list(weights), generation=space_plan.generation, vector=vector, most=most)
+    parameters = {"terms": list(weights), "generation": space_plan.generation, "vector": vector, "most": most}
+    cursor = await transaction.execute(of_contract(_SQL["matching"], space_plan.contract_id), **parameters)
     ids = sorted({row["relationship_id"] for row in await cursor.fetchall()} - set(known))
     return await read_histories(transaction, space_plan.space, ids, entity_ids=intent.expand_from_entity_ids)
 

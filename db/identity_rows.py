@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from commonlore.db.backlog import enqueue_embedding
-from commonlore.db.changes import served_generations, write_documents
+from commonlore.db.changes import kept_generations, write_documents
 from commonlore.db.conflicts import review_conflicts
 from commonlore.db.rendering import rewrite
 from commonlore.db.session import TeamTransaction
@@ -118,7 +118,7 @@ async def write_plan(
     touched = [*targets, *(held.relationship_id for held, _, _ in plan.displaced), *(row.relationship_id for row in sources)]
     await settle_counts(transaction, touched, actor_profile_id, now)
     documents = [_document(item) for item in created]
-    for generation in await served_generations(transaction):
+    for generation in await kept_generations(transaction):
         await write_documents(transaction, generation, documents, {})
     if documents:
         await enqueue_embedding(transaction, space_id)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.db.backlog import enqueue_embedding
-from commonlore.db.changes import served_generations, write_changes
+from commonlore.db.changes import read_generation, write_changes
 from commonlore.db.conflict_decisions import recite, require_case
 from commonlore.db.conflicts import Write
 from commonlore.db.evidence_rows import store_evidence
@@ -149,14 +149,14 @@ class LedgerSession(Session):
             subjects=[item.subject_entity_id for item in wanted],
             predicates=[item.predicate_key for item in wanted],
             objects=[item.object_entity_id or item.object_value_id for item in wanted],
-            generation=(await served_generations(self._transaction))[0],
+            generation=await read_generation(self._transaction),
         )
         return [_relationship(row) for row in await cursor.fetchall()]
 
     async def read_targets(self, relationship_ids: Sequence[UUID]) -> list[Relationship]:
         if not relationship_ids:
             return []
-        generation = (await served_generations(self._transaction))[0]
+        generation = await read_generation(self._transaction)
         cursor = await self._transaction.execute(
             _CORRECT["read_targets"], profile_id=self.actor.profile_id, relationship_ids=list(relationship_ids), generation=generation
         )

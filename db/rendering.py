@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.db.backlog import enqueue_embedding
-from commonlore.db.changes import served_generations, write_documents
+from commonlore.db.changes import kept_generations, write_documents
 from commonlore.db.jobs import enqueue
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
@@ -69,21 +69,24 @@ async def _ids(transaction: TeamTransaction, entity_id: UUID) -> list[UUID]:
 async def _write(transaction: TeamTransaction, ids: Sequence[UUID]) -> int:
     if not ids:
         return 0
-    generations = await served_generations(transaction)
-    rows = await (await transaction.execute(_SQL["waiting_wordings"], relationship_ids=list(ids), generations=generations)).fetchall()
+    generations = await kept_generations(transaction)
+    rows = await (
+        await transaction.execute(_SQL["waiting_wordings"], relationship_ids=list(ids), generations=[kept.generation for kept in generations])
+    ).fetchall()
     changed: dict[int, list[DocumentRow]] = defaultdict(list)
     for row in rows:
-        text = _wording(row)
+        text = wording(row)
         if text != row["document_text"]:
             changed[row["generation"]].append(
                 DocumentRow(relationship_id=row["relationship_id"], source_version=row["version"], document_text=text, replaces=row["document_text"])
             )
-    for generation, documents in changed.items():
-        await write_documents(transaction, generation, documents, {})
+    for kept in generations:
+        await write_documents(transaction, kept, changed[kept.generation], {})
     return len({document.relationship_id for documents in changed.values() for document in documents})
 
 
-def _wording(row: dict[str, Any]) -> str:
+def wording(row: dict[str, Any]) -> str:
+    """The text of a relationship's document, from its row and the names of its ends."""
     shown = row["object_name"] or row["display"]
     if row["object_name"] is None and row["unit"] and row["unit"] not in row["display"]:
         shown = f"{row['display']} {row['unit']}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,3 +80,21 @@ class Embedder(Protocol):
             ValueError: a text has more than `max_tokens` word pieces.
         """
         ...
+
+
+@runtime_checkable
+class SeveralEmbedders(Protocol):
+    """Embedders of several contracts in one process: itself an `Embedder`, under the contract that it takes for the served one."""
+
+    def under(self, contract_key: str) -> Embedder | None:
+        """The embedder of a contract, if this process has one."""
+        ...
+
+
+def embedder_under(embedder: Embedder, contract_key: str | None) -> Embedder | None:
+    """What embeds under a contract: the embedder itself, or one of several; None where this process has none."""
+    if contract_key is None:
+        return None
+    if isinstance(embedder, SeveralEmbedders):
+        return embedder.under(contract_key)
+    return embedder if embedder.contract.key == contract_key else None

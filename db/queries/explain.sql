@@ -17,10 +17,10 @@ union
 (
     select v.relationship_id
     from commonlore.relationship_vector_1 v
-    where v.generation = %(generation)s::int and %(vector)s::halfvec(384) is not null
+    where v.generation = %(generation)s::int and %(vector)s::halfvec is not null
       and v.team_id = %(team_id)s::uuid -- tenant
       and v.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by v.embedding <#> %(vector)s::halfvec(384), v.relationship_id
+    order by v.embedding <#> %(vector)s::halfvec, v.relationship_id
     limit %(most)s::int
 );
 

@@ -162,16 +162,12 @@ where r.owner_profile_id = %(profile_id)s::uuid and r.identity_alias_of is null
 order by r.relationship_id
 for update of r;
 
--- name: served_generation
+-- name: kept_generations
 -- The generations of relationship documents that new ones are written for: first the one that recalls read (as in
--- read_statistics, also when it failed: its words are still searched), then those that are built beside it.
-select g.generation, g.state from commonlore.projection_generation g
-where g.source_kind = 'relationship'
-  and (g.state in ('current', 'projecting_text', 'embedding')
-       or g.state = 'failed' and not exists (
-           select from commonlore.projection_generation c
-           where c.source_kind = 'relationship' and c.state = 'current'
-             and c.team_id = %(team_id)s::uuid -- tenant
-       ))
+-- read_statistics, also when it failed: its words are still searched), then those that are built or stand by.
+select g.generation, g.contract_id, c.contract_key
+from commonlore.projection_generation g
+join commonlore.embedding_contract c on c.contract_id = g.contract_id
+where g.source_kind = 'relationship' and g.state <> 'retired'
   and g.team_id = %(team_id)s::uuid -- tenant
-order by g.state = 'current' desc, g.generation desc;
+order by c.lifecycle_state = 'served' desc, g.state = 'current' desc, g.generation desc;

@@ -229,6 +229,15 @@ on conflict (team_id, space_epoch, generation, relationship_id) do update
 set source_version = excluded.source_version, document_text = excluded.document_text, search_state = excluded.search_state,
     attempts = 0, error_code = null;
 
+-- name: document_texts
+-- What documents of a generation say now.
+select d.relationship_id, d.document_text
+from commonlore.relationship_document d
+where d.generation = %(generation)s::int and d.relationship_id = any(%(relationship_ids)s::uuid[])
+  and d.team_id = %(team_id)s::uuid -- tenant
+  and d.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
 -- name: forget_postings
 -- The postings and vectors of documents whose text changed, removed before the new ones are written.
 with vector as (

@@ -11,17 +11,22 @@ where s.lifecycle_state = 'active'
 order by s.space_id;
 
 -- name: waiting
--- Whether anything of the space waits for a vector, and how many rows its statistics have.
+-- Whether anything of the space waits for a vector of a contract, and how many rows its statistics have.
+-- Documents of a generation whose texts are still projected, or that is paused, are not asked for yet.
 select
     exists (select from commonlore.evidence_embedding_backlog b
-            where b.search_state = 'pending'
+            where b.search_state = 'pending' and b.contract_id = %(contract_id)s::smallint
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
            )
-    or exists (select from commonlore.relationship_document d
-               where d.search_state = 'pending'
-                 and d.team_id = %(team_id)s::uuid -- tenant
-                 and d.space_epoch = %(space_epoch)s::bigint -- tenant
+    or exists (select from commonlore.projection_generation g
+               join commonlore.relationship_document d
+                 on d.generation = g.generation and d.search_state = 'pending'
+                    and d.team_id = %(team_id)s::uuid -- tenant
+                    and d.space_epoch = %(space_epoch)s::bigint -- tenant
+               where g.source_kind = 'relationship' and g.contract_id = %(contract_id)s::smallint
+                 and g.state not in ('projecting_text', 'retired') and g.paused_at is null
+                 and g.team_id = %(team_id)s::uuid -- tenant
               ) as is_waiting,
     (select count(*) from (select from commonlore.evidence_statistic s
         where s.team_id = %(team_id)s::uuid -- tenant
@@ -33,17 +38,21 @@ select
         limit 1000) n) as relationship_rows;
 
 -- name: count_waiting
--- How many texts of the space wait for a vector.
+-- How many texts of the space wait for a vector of a contract.
 select
     (select count(*) from commonlore.evidence_embedding_backlog b
      where b.search_state = 'pending' and b.contract_id = %(contract_id)s::smallint
        and b.team_id = %(team_id)s::uuid -- tenant
        and b.space_epoch = %(space_epoch)s::bigint -- tenant
     )
-    + (select count(*) from commonlore.relationship_document d
-       where d.search_state = 'pending'
-         and d.team_id = %(team_id)s::uuid -- tenant
-         and d.space_epoch = %(space_epoch)s::bigint -- tenant
+    + (select count(*) from commonlore.projection_generation g
+       join commonlore.relationship_document d
+         on d.generation = g.generation and d.search_state = 'pending'
+            and d.team_id = %(team_id)s::uuid -- tenant
+            and d.space_epoch = %(space_epoch)s::bigint -- tenant
+       where g.source_kind = 'relationship' and g.contract_id = %(contract_id)s::smallint
+         and g.state not in ('projecting_text', 'retired') and g.paused_at is null
+         and g.team_id = %(team_id)s::uuid -- tenant
       ) as texts;
 
 -- name: waiting_parts
@@ -74,6 +83,15 @@ select %(team_id)s::uuid, %(space_epoch)s::bigint, v.evidence_id, v.part_no, v.e
 from unnest(%(evidence_ids)s::uuid[], %(part_nos)s::int[], %(embeddings)s::halfvec[]) as v (evidence_id, part_no, embedding)
 join taken using (evidence_id, part_no);
 
+-- name: forget_parts
+-- Parts that wait for nothing any more.
+delete from commonlore.evidence_embedding_backlog b
+using unnest(%(evidence_ids)s::uuid[], %(part_nos)s::int[]) as v (evidence_id, part_no)
+where b.evidence_id = v.evidence_id and b.part_no = v.part_no and b.contract_id = %(contract_id)s::smallint
+  and b.team_id = %(team_id)s::uuid -- tenant
+  and b.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
 -- name: fail_part
 -- Notes a failed try; after the last one the part is left to an administrator.
 update commonlore.evidence_embedding_backlog b
@@ -85,11 +103,16 @@ where b.evidence_id = %(evidence_id)s::uuid and b.part_no = %(part_no)s::int and
 ;
 
 -- name: waiting_documents
+-- The next documents without a vector of a contract, by generation and id.
 select d.generation, d.relationship_id, d.source_version, d.attempts, d.document_text as text
-from commonlore.relationship_document d
-where d.search_state = 'pending'
-  and d.team_id = %(team_id)s::uuid -- tenant
-  and d.space_epoch = %(space_epoch)s::bigint -- tenant
+from commonlore.projection_generation g
+join commonlore.relationship_document d
+  on d.generation = g.generation and d.search_state = 'pending'
+     and d.team_id = %(team_id)s::uuid -- tenant
+     and d.space_epoch = %(space_epoch)s::bigint -- tenant
+where g.source_kind = 'relationship' and g.contract_id = %(contract_id)s::smallint
+  and g.state not in ('projecting_text', 'retired') and g.paused_at is null
+  and g.team_id = %(team_id)s::uuid -- tenant
 order by d.generation, d.relationship_id
 limit %(batch)s::int;
 

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, Vectors
+from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, Vectors, embedder_under
 from commonlore.domain.remember.prepare import MAX_PART_TOKENS
 from commonlore.domain.text.parts import split_parts
 
 INLINE_VECTORS = 32
 
 
+class InlineVectors(dict[str, Vectors]):
+    """Vectors by text, with the contract that they were made under: another one may serve by the time they are written."""
+
+    def __init__(self, made: Mapping[str, Vectors], contract_key: str) -> None:
+        super().__init__(made)
+        self.contract_key = contract_key
+
+
 async def embed_inline(texts: Sequence[str], embedder: Embedder, served: str | None) -> tuple[dict[str, Vectors], list[str]]:
     """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
-    if embedder.contract.key != served:
+    chosen = embedder_under(embedder, served)
+    if chosen is None:
         return {}, ["This process runs another embedding model than the stored vectors; the texts are searchable by their words alone."]
     inline = texts[:INLINE_VECTORS]
     try:
-        short = [text for text in inline if embedder.count_tokens(text) <= embedder.max_tokens]
-        made = dict(zip(short, await embedder.embed_texts(short), strict=True)) if short else {}
+        short = [text for text in inline if chosen.count_tokens(text) <= chosen.max_tokens]
+        made = dict(zip(short, await chosen.embed_texts(short), strict=True)) if short else {}
         for text in inline:
             if text not in made:
-                made[text] = await embed_whole(embedder, text)
+                made[text] = await embed_whole(chosen, text)
     except (EmbeddingUnavailable, EmbeddingMalformed):
         return {}, ["The embedder did not answer; the texts are searchable by their words and get their vectors by a job."]
-    return made, []
+    return InlineVectors(made, chosen.contract.key), []
 
 
 async def embed_whole(embedder: Embedder, text: str) -> Vectors:

@@ -36,6 +36,27 @@ def copy_texts(database: TestDatabase, team_id: UUID, times: int) -> None:
         connection.execute("vacuum analyze")
 
 
+# The n-th copy of a relationship is an author's of its own, and means something of its own.
+_COPY_RELATIONSHIP = {
+    "relationship_id": "md5(t.relationship_id::text || n)::uuid",
+    "owner_profile_id": "md5(t.owner_profile_id::text || n)::uuid",
+    "semantic_group_key": "'sg:' || encode(sha256((t.semantic_group_key || n)::bytea), 'hex')",
+}
+
+
+def copy_relationships(database: TestDatabase, team_id: UUID, times: int) -> None:
+    """Every relationship of a team `times` more, with its document, words and vector; what is counted of the space follows, and all is analysed."""
+    ours, each = f"t.team_id = '{team_id}'", f"generate_series(1, {times}) n"
+    more = {name: f"t.{name} * {times}" for name in ("documents", "length")}
+    with unchecked(database) as connection:
+        for table in ("relationship", "relationship_document", "relationship_posting", "relationship_vector_1"):
+            copy_rows(connection, table, each, _COPY_RELATIONSHIP, where=ours)
+        for table in ("relationship_statistic", "relationship_term_statistic"):
+            copy_rows(connection, table, "(select 1) once", {"statistic_id": "gen_random_uuid()", **more}, where=ours)
+    with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
+        connection.execute("vacuum analyze")
+
+
 def unchecked(database: TestDatabase) -> psycopg.Connection:
     """A superuser's connection under which foreign keys are not looked at; what it does is committed at the end of its block."""
     return psycopg.connect(database.admin_conninfo, options="-c session_replication_role=replica")
