@@ -24,6 +24,7 @@ from commonlore.api.curation_table import (
     ReversalOutcome,
 )
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
+from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
@@ -35,6 +36,7 @@ from commonlore.domain.correct.identity_request import (
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
+from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState, ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -236,6 +238,22 @@ class AdminOperations(Protocol):
 
     async def retry_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
 
+    async def describe_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> ProjectionDescription: ...
+
+    async def start_projection(self, key: PresentedKey, request: StartProjectionRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def pause_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def resume_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def retry_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def activate_projection(self, key: PresentedKey, request: ActivateProjectionRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def roll_back_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> GenerationEntry: ...
+
+    async def retire_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry: ...
+
 
 @dataclass(frozen=True, slots=True)
 class AdminSpec:
@@ -361,7 +379,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES)),
+    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *PROJECTIONS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from commonlore.api import communities, conflicts, curation
+from commonlore.api import communities, conflicts, curation, projections
 from commonlore.api.admin import (
     AdminSpace,
     ConflictDescription,
@@ -42,6 +42,7 @@ from commonlore.api.curation_table import (
 )
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
+from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
 from commonlore.db import jobs, tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.identity import Act
@@ -59,6 +60,7 @@ from commonlore.domain.correct.identity_request import (
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
+from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
@@ -245,6 +247,38 @@ class TeamAdministration:
     async def retry_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry:
         async with self._admitted(key) as (_, transaction, _):
             return job_entry(await jobs.retry_job(transaction, request.job_id))
+
+    async def describe_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> ProjectionDescription:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return await projections.describe_projection(transaction)
+
+    async def start_projection(self, key: PresentedKey, request: StartProjectionRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.start_projection(transaction, request, now=now)
+
+    async def pause_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.steer_projection(transaction, "pause", request, now=now)
+
+    async def resume_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.steer_projection(transaction, "resume", request, now=now)
+
+    async def retry_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.steer_projection(transaction, "retry", request, now=now)
+
+    async def retire_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.steer_projection(transaction, "retire", request, now=now)
+
+    async def activate_projection(self, key: PresentedKey, request: ActivateProjectionRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.activate_projection(transaction, request, now=now)
+
+    async def roll_back_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> GenerationEntry:
+        async with self._admitted(key) as (_, transaction, now):
+            return await projections.roll_back_projection(transaction, now=now)
 
     @asynccontextmanager
     async def _acting(self, key: PresentedKey, request: IdentityWrite | DefinePredicateRequest) -> AsyncIterator[Act]:

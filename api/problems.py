@@ -38,6 +38,8 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "merge_too_large": (409, "The entities have too many relationships"),
         "last_admin": (409, "The last admin key stays"),
         "commit_conflict": (409, "Another write was faster"),
+        "generation_building": (409, "Another generation is being built"),
+        "generation_incomplete": (409, "The generation is not complete"),
         "database_unavailable": (503, "The database is not available"),
         "not_ready": (503, "The service is not ready"),
         "overloaded": (503, "The service is overloaded"),

@@ -10,13 +10,15 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.db.conflict_review import is_review_due
+from commonlore.db.contracts import KeptContract, is_filled, kept_contracts
 from commonlore.db.errors import stating
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
+from commonlore.db.projection import tend_generations
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import read_indexes
-from commonlore.db.vectors import CONTRACT_ID, as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
 from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, TEND_VECTOR_INDEXES, JobKind
@@ -45,7 +47,7 @@ class WaitingText:
 
 @dataclass(frozen=True, slots=True)
 class SpaceBacklog:
-    """The backlog of one space of one team, under the worker's role."""
+    """The backlog of one space of one team under one embedding contract, with the worker's role."""
 
     pool: Pool
     team_id: UUID
@@ -54,12 +56,14 @@ class SpaceBacklog:
     async def read(self, batch: int) -> list[WaitingText]:
         """The next texts without a vector: parts by id, then documents; at most `batch`. Empty for a space that is gone."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await _open(transaction, self.space_id):
+            if not await open_space(transaction, self.space_id):
                 return []
-            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=CONTRACT_ID)).fetchall()
+            parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=self.contract_id)).fetchall()
             found = [WaitingText("part", (row["evidence_id"], row["part_no"]), search_prefix(row["speaker"]) + row["text"]) for row in parts]
             if len(found) < batch:
-                documents = await (await transaction.execute(_SQL["waiting_documents"], batch=batch - len(found))).fetchall()
+    contract_id: int = 1
+                left = {"batch": batch - len(found), "contract_id": self.contract_id}
+                documents = await (await transaction.execute(_SQL["waiting_documents"], **left)).fetchall()
                 found += [
                     WaitingText("document", (row["generation"], row["relationship_id"], row["source_version"]), row["text"]) for row in documents
                 ]
@@ -68,9 +72,9 @@ class SpaceBacklog:
     async def count(self) -> int:
         """How many texts of the space wait for a vector."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await _open(transaction, self.space_id):
+            if not await open_space(transaction, self.space_id):
                 return 0
-            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=CONTRACT_ID)).fetchone()
+            row = await (await transaction.execute(_SQL["count_waiting"], contract_id=self.contract_id)).fetchone()
             return int(row["texts"]) if row else 0
 
     async def store(self, made: Sequence[tuple[WaitingText, Vectors]]) -> None:
@@ -78,19 +82,19 @@ class SpaceBacklog:
         parts = [(item.key, vector) for item, vector in made if item.kind == "part"]
         documents = [(item.key, vector) for item, vector in made if item.kind == "document"]
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await _open(transaction, self.space_id):
+            if not await open_space(transaction, self.space_id):
                 return
             if parts:
                 await transaction.execute(
-                    _SQL["store_part_vectors"],
-                    contract_id=CONTRACT_ID,
+                    of_contract(_SQL["store_part_vectors"], self.contract_id),
+                    contract_id=self.contract_id,
                     evidence_ids=[key[0] for key, _ in parts],
                     part_nos=[key[1] for key, _ in parts],
                     embeddings=[as_halfvec(vector) for _, vector in parts],
                 )
             if documents:
                 await transaction.execute(
-                    _SQL["store_document_vectors"],
+                    of_contract(_SQL["store_document_vectors"], self.contract_id),
                     generations=[key[0] for key, _ in documents],
                     relationship_ids=[key[1] for key, _ in documents],
                     source_versions=[key[2] for key, _ in documents],
@@ -101,18 +105,27 @@ class SpaceBacklog:
         """Count a failed try; the fifth leaves the text out until an administrator asks for it again."""
         common = {"error_code": error_code, "max_attempts": MAX_ATTEMPTS}
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await _open(transaction, self.space_id):
+            if not await open_space(transaction, self.space_id):
                 return
             if item.kind == "part":
-                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": CONTRACT_ID}
+                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": self.contract_id}
                 await transaction.execute(_SQL["fail_part"], **common, **parameters)
+    async def forget(self, items: Sequence[WaitingText]) -> None:
+        """Parts without any sign that the model sees wait for nothing."""
+        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            if await open_space(transaction, self.space_id):
+                keys = [item.key for item in items if item.kind == "part"]
+                await transaction.execute(
+                    _SQL["forget_parts"], contract_id=self.contract_id, evidence_ids=[key[0] for key in keys], part_nos=[key[1] for key in keys]
+                )
+
             else:
                 await transaction.execute(_SQL["fail_document"], **common, generation=item.key[0], relationship_id=item.key[1])
 
     async def fold(self) -> bool:
         """Fold the statistics of both frontiers; False when another worker does it now."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await _open(transaction, self.space_id):
+            if not await open_space(transaction, self.space_id):
                 return False
             row = await (await transaction.execute(_SQL["lock_folding"])).fetchone()
             if row is None or not row["is_ours"]:
@@ -144,29 +157,30 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
     spaces = enqueued = failed = 0
     for team_id in teams:
         try:
-            seen, asked = await _sweep_team(pool, team_id, clock(), indexes)
+            seen, asked = await _sweep_team(pool, team_id, clock(), indexes, kept)
             if queue is not None:
                 await queue.forget_ended(team_id)
         except CommonloreError as error:
             log.warning("sweep: team %s: %s", team_id, error.code)
             failed += 1
+    kept = await kept_contracts(pool)
         else:
             spaces, enqueued = spaces + seen, enqueued + asked
     return SweepResult(spaces, enqueued, failed)
 
 
-async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorIndexPolicy | None) -> tuple[int, int]:
-    asked = 0
+async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorIndexPolicy | None, kept: Sequence[KeptContract]) -> tuple[int, int]:
     async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:
             await transaction.enter(space_id)
-            found = await (await transaction.execute(_SQL["waiting"])).fetchone()
+            found = await (await transaction.execute(_SQL["waiting"], contract_id=kept[0].contract_id)).fetchone()
             assert found is not None
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
                 FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
+        asked = await tend_generations(transaction, kept, now=now)
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
                 TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),
             }
@@ -182,20 +196,31 @@ async def active_epochs(pool: Pool) -> set[int] | None:
         with stating():
             async with pool.connection() as connection:
                 teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
+            for contract in kept[1:]:
+                if await waits_for(transaction, contract):
+                    asked += await _ask(transaction, EMBED_CONTRACT, space_id, contract_id=contract.contract_id)
         for team_id in teams:
             async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
                 epochs |= {row["space_epoch"] for row in await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()}
+async def waits_for(transaction: TeamTransaction, contract: KeptContract) -> bool:
+    """Whether anything of the open space lacks a vector of a contract that is kept beside the served one."""
+    if not await is_filled(transaction, contract):
+        return True
+    found = await (await transaction.execute(_SQL["waiting"], contract_id=contract.contract_id)).fetchone()
+    return bool(found and found["is_waiting"])
+
+
     except CommonloreError as error:
         log.warning("the spaces of every team could not be read: %s", error.code)
         return None
     return epochs
 
 
-async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID) -> bool:
+async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID, **numbers: int) -> bool:
     """Ask for a job, unless one of its key waits, runs, or gave up not long ago; whether it was asked for."""
-    if await is_cared_for(transaction, job_key(kind, transaction.team_id, space_id, {})):
+    if await is_cared_for(transaction, job_key(kind, transaction.team_id, space_id, numbers)):
         return False
-    await enqueue(transaction, kind, space_id=space_id)
+    await enqueue(transaction, kind, space_id=space_id, **numbers)
     return True
 
 
@@ -204,15 +229,7 @@ async def enqueue_embedding(transaction: TeamTransaction, space_id: UUID) -> Non
     await enqueue(transaction, EMBED_PARTS, space_id=space_id)
 
 
-async def served_contract_key(pool: Pool) -> str | None:
-    """The embedding contract whose vectors are stored and searched."""
-    with stating():
-        async with pool.connection() as connection:
-            row = await (await connection.execute(_INSTALLATION["read_contract"])).fetchone()
-    return row["contract_key"] if row else None
-
-
-async def _open(transaction: TeamTransaction, space_id: UUID) -> bool:
+async def open_space(transaction: TeamTransaction, space_id: UUID) -> bool:
     """Open an active space of the team; False where there is none."""
     rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
     transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}

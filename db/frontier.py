@@ -22,7 +22,7 @@ from commonlore.db.errors import stated
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
-from commonlore.db.vectors import as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
@@ -199,7 +199,7 @@ class Frontier:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
             statement = await self._by_index(near["evidence_vector"], part_depth) or statement
         return await self._ask(
-            statement,
+            of_contract(statement, space_plan.contract_id),
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
@@ -245,7 +245,7 @@ class Frontier:
         if space_plan.relationship_index is not None:
             statement = await self._by_index(OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
         return await self._ask(
-            statement,
+            of_contract(statement, space_plan.contract_id),
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),

@@ -294,7 +294,9 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
         has_sessions=row["has_sessions"],
         texts=row["texts"],
-        **{f"{frontier}_index": state for frontier, state in (row["vector_indexes"] or {}).items()},
+        contract_id=row["contract_id"] or 1,
+        # Indexes are built over the vectors of contract 1; those of another are searched exactly.
+        **{f"{frontier}_index": state for frontier, state in (row["vector_indexes"] or {}).items() if row["contract_id"] == 1},
     )
 
 

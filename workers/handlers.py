@@ -10,8 +10,11 @@ from uuid import UUID
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.rendering import render_documents
 from commonlore.domain.jobs.kind import (
+    BUILD_GENERATION,
+    CLEAR_GENERATION,
     DETECT_COMMUNITIES,
     DROP_VECTOR_INDEXES,
+    EMBED_CONTRACT,
     EMBED_PARTS,
     FOLD_STATISTICS,
     RENDER_DOCUMENTS,
@@ -21,6 +24,7 @@ from commonlore.domain.jobs.kind import (
     TEND_VECTOR_INDEXES,
 )
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
+from commonlore.workers.build_generation import build_generation, clear_generation
 from commonlore.workers.embed_parts import embed_parts
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
@@ -51,6 +55,9 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         EMBED_PARTS.name: embed_parts,
         RENDER_DOCUMENTS.name: _render,
         FOLD_STATISTICS.name: _fold,
+        EMBED_CONTRACT.name: embed_contract,
+        BUILD_GENERATION.name: build_generation,
+        CLEAR_GENERATION.name: clear_generation,
         REVIEW_CONFLICTS.name: review_conflicts,
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,

@@ -42,6 +42,9 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
     "jobs": Lazy("commonlore.api.cli.jobs", "jobs", "List, watch, cancel and retry the work that waits or runs."),
     "community": Lazy("commonlore.api.cli.community", "community", "Switch communities on, ask for a run, and see how they stand."),
+    "projection": Lazy(
+        "commonlore.api.cli.projection", "projection", "Build relationship documents anew while the old ones serve, switch, and go back."
+    ),
     "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
     "entity": Lazy("commonlore.api.cli.curation", "entity", "Merge, split, rename and name entities of the shared space."),
     "predicate": Lazy("commonlore.api.cli.curation", "predicate", "List and define predicates of the shared space."),

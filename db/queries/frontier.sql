@@ -44,12 +44,12 @@ select
           and s.space_epoch = %(space_epoch)s::bigint -- tenant
         group by s.term) t) as document_frequencies,
     exists (select from commonlore.evidence_embedding_backlog b
-            where b.search_state = 'failed'
+            where b.search_state = 'failed' and b.contract_id = c.contract_id
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_failed,
     exists (select from commonlore.evidence_embedding_backlog b
-            where b.search_state = 'pending'
+            where b.search_state = 'pending' and b.contract_id = c.contract_id
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_pending,
@@ -68,16 +68,17 @@ select
     ) as vector_indexes,
     k.enabled is not null as has_communities, k.snapshot_id, k.published_at, k.run_status, k.stale_from,
     g.generation, g.state as generation_state,
-    (select c.contract_key from commonlore.embedding_contract c where c.lifecycle_state = 'served') as contract_key
+    c.contract_key, c.contract_id
 from (select 1) one
 left join lateral (
     select p.generation, p.state from commonlore.projection_generation p
-    where p.source_kind = 'relationship' and p.state <> 'retired'
+    where p.source_kind = 'relationship' and p.state <> 'retired' and p.contract_id = c.contract_id
       and p.team_id = %(team_id)s::uuid -- tenant
     order by p.state = 'current' desc, p.generation desc
     limit 1
 ) g on true
 left join commonlore.community_gate k
+left join commonlore.embedding_contract c on c.lifecycle_state = 'served'
   on k.enabled
      and k.team_id = %(team_id)s::uuid -- tenant
      and k.space_epoch = %(space_epoch)s::bigint -- tenant

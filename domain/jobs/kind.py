@@ -69,6 +69,11 @@ class JobKind:
 
 
 EMBED_PARTS = JobKind("embed_parts", "embedding", "space")
+# The same for the contracts that are kept beside the served one.
+EMBED_CONTRACT = JobKind("embed_contract", "embedding", "space", priority=-10)
+# Builds a generation of relationship documents from the one that serves; clears a retired one away.
+BUILD_GENERATION = JobKind("build_generation", "projection", "team", priority=-5)
+CLEAR_GENERATION = JobKind("clear_generation", "projection", "team", priority=-20)
 RENDER_DOCUMENTS = JobKind("render_documents", "embedding", "space", priority=10)
 FOLD_STATISTICS = JobKind("fold_statistics", "upkeep", "space")
 DETECT_COMMUNITIES = JobKind("detect_communities", "communities", "space", priority=-10, retry=RetryPolicy(first_pause_s=60.0), slice_s=60.0)
@@ -90,6 +95,9 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
         for kind in (
             EMBED_PARTS,
             RENDER_DOCUMENTS,
+            EMBED_CONTRACT,
+            BUILD_GENERATION,
+            CLEAR_GENERATION,
             FOLD_STATISTICS,
             REVIEW_CONFLICTS,
             DETECT_COMMUNITIES,

@@ -76,6 +76,7 @@ class SpaceStatistics:
     has_sessions: bool = False
     texts: int = 0
     evidence_index: IndexState | None = None
+    contract_id: int = 1
     relationship_index: IndexState | None = None
 
     @property
@@ -110,6 +111,7 @@ class SpacePlan:
     communities: CommunityGate | None
     has_sessions: bool
     evidence_index: IndexState | None = None
+    contract_id: int = 1
     relationship_index: IndexState | None = None
 
 
@@ -168,6 +170,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         evidence_index=found.evidence_index,
         relationship_index=found.relationship_index,
     )
+        contract_id=found.contract_id,
 
 
 @dataclass(frozen=True, slots=True)
