@@ -14,8 +14,8 @@ from commonlore.db.contracts import KeptContract, is_filled, kept_contracts
 from commonlore.db.errors import stating
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
-from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.projection import tend_generations
+from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import read_indexes
 from commonlore.db.vectors import as_halfvec, of_contract
@@ -52,6 +52,7 @@ class SpaceBacklog:
     pool: Pool
     team_id: UUID
     space_id: UUID
+    contract_id: int = 1
 
     async def read(self, batch: int) -> list[WaitingText]:
         """The next texts without a vector: parts by id, then documents; at most `batch`. Empty for a space that is gone."""
@@ -61,7 +62,6 @@ class SpaceBacklog:
             parts = await (await transaction.execute(_SQL["waiting_parts"], batch=batch, contract_id=self.contract_id)).fetchall()
             found = [WaitingText("part", (row["evidence_id"], row["part_no"]), search_prefix(row["speaker"]) + row["text"]) for row in parts]
             if len(found) < batch:
-    contract_id: int = 1
                 left = {"batch": batch - len(found), "contract_id": self.contract_id}
                 documents = await (await transaction.execute(_SQL["waiting_documents"], **left)).fetchall()
                 found += [
@@ -101,15 +101,6 @@ class SpaceBacklog:
                     embeddings=[as_halfvec(vector) for _, vector in documents],
                 )
 
-    async def fail(self, item: WaitingText, error_code: str) -> None:
-        """Count a failed try; the fifth leaves the text out until an administrator asks for it again."""
-        common = {"error_code": error_code, "max_attempts": MAX_ATTEMPTS}
-        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-            if not await open_space(transaction, self.space_id):
-                return
-            if item.kind == "part":
-                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": self.contract_id}
-                await transaction.execute(_SQL["fail_part"], **common, **parameters)
     async def forget(self, items: Sequence[WaitingText]) -> None:
         """Parts without any sign that the model sees wait for nothing."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
@@ -119,6 +110,15 @@ class SpaceBacklog:
                     _SQL["forget_parts"], contract_id=self.contract_id, evidence_ids=[key[0] for key in keys], part_nos=[key[1] for key in keys]
                 )
 
+    async def fail(self, item: WaitingText, error_code: str) -> None:
+        """Count a failed try; the fifth leaves the text out until an administrator asks for it again."""
+        common = {"error_code": error_code, "max_attempts": MAX_ATTEMPTS}
+        async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            if not await open_space(transaction, self.space_id):
+                return
+            if item.kind == "part":
+                parameters = {"evidence_id": item.key[0], "part_no": item.key[1], "contract_id": self.contract_id}
+                await transaction.execute(_SQL["fail_part"], **common, **parameters)
             else:
                 await transaction.execute(_SQL["fail_document"], **common, generation=item.key[0], relationship_id=item.key[1])
 
@@ -154,6 +154,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
     with stating():
         async with pool.connection() as connection:
             teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
+    kept = await kept_contracts(pool)
     spaces = enqueued = failed = 0
     for team_id in teams:
         try:
@@ -163,7 +164,6 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
         except CommonloreError as error:
             log.warning("sweep: team %s: %s", team_id, error.code)
             failed += 1
-    kept = await kept_contracts(pool)
         else:
             spaces, enqueued = spaces + seen, enqueued + asked
     return SweepResult(spaces, enqueued, failed)
@@ -171,6 +171,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
 
 async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorIndexPolicy | None, kept: Sequence[KeptContract]) -> tuple[int, int]:
     async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+        asked = await tend_generations(transaction, kept, now=now)
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:
@@ -180,13 +181,23 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
                 FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
-        asked = await tend_generations(transaction, kept, now=now)
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
                 TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),
             }
             for kind in (kind for kind, is_wanted in wanted.items() if is_wanted):
                 asked += await _ask(transaction, kind, space_id)
+            for contract in kept[1:]:
+                if await waits_for(transaction, contract):
+                    asked += await _ask(transaction, EMBED_CONTRACT, space_id, contract_id=contract.contract_id)
     return len(rows), asked
+
+
+async def waits_for(transaction: TeamTransaction, contract: KeptContract) -> bool:
+    """Whether anything of the open space lacks a vector of a contract that is kept beside the served one."""
+    if not await is_filled(transaction, contract):
+        return True
+    found = await (await transaction.execute(_SQL["waiting"], contract_id=contract.contract_id)).fetchone()
+    return bool(found and found["is_waiting"])
 
 
 async def active_epochs(pool: Pool) -> set[int] | None:
@@ -196,20 +207,9 @@ async def active_epochs(pool: Pool) -> set[int] | None:
         with stating():
             async with pool.connection() as connection:
                 teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
-            for contract in kept[1:]:
-                if await waits_for(transaction, contract):
-                    asked += await _ask(transaction, EMBED_CONTRACT, space_id, contract_id=contract.contract_id)
         for team_id in teams:
             async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
                 epochs |= {row["space_epoch"] for row in await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()}
-async def waits_for(transaction: TeamTransaction, contract: KeptContract) -> bool:
-    """Whether anything of the open space lacks a vector of a contract that is kept beside the served one."""
-    if not await is_filled(transaction, contract):
-        return True
-    found = await (await transaction.execute(_SQL["waiting"], contract_id=contract.contract_id)).fetchone()
-    return bool(found and found["is_waiting"])
-
-
     except CommonloreError as error:
         log.warning("the spaces of every team could not be read: %s", error.code)
         return None

@@ -78,15 +78,15 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "correct_and_resubmit",
             "Merge the entity with fewer relationships into the other one, or split parts off first and merge each part.",
         ),
-        "commit_conflict": _code("Conflict", "retry_same_request", "Send the same request again; another write was faster.", retryable=True),
-        "database_unavailable": _code(
-            "Unavailable", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True
         "generation_building": _code(
             "Conflict", "correct_and_resubmit", "Wait for it and activate it, or retire it, then repeat the request; `details` names which it is."
         ),
         "generation_incomplete": _code(
             "Conflict", "correct_and_resubmit", "Wait until the counts in `details` are 0, or retry what failed, then repeat the request."
         ),
+        "commit_conflict": _code("Conflict", "retry_same_request", "Send the same request again; another write was faster.", retryable=True),
+        "database_unavailable": _code(
+            "Unavailable", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True
         ),
         "not_ready": _code(
             "Unavailable", "retry_same_request", "Wait for the time in Retry-After; the service is starting or must be migrated.", retryable=True

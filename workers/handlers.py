@@ -23,8 +23,8 @@ from commonlore.domain.jobs.kind import (
     SWEEP,
     TEND_VECTOR_INDEXES,
 )
-from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.build_generation import build_generation, clear_generation
+from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_parts
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
@@ -53,11 +53,11 @@ async def _sweep(run: JobRun) -> Outcome:
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
         EMBED_PARTS.name: embed_parts,
-        RENDER_DOCUMENTS.name: _render,
-        FOLD_STATISTICS.name: _fold,
         EMBED_CONTRACT.name: embed_contract,
         BUILD_GENERATION.name: build_generation,
         CLEAR_GENERATION.name: clear_generation,
+        RENDER_DOCUMENTS.name: _render,
+        FOLD_STATISTICS.name: _fold,
         REVIEW_CONFLICTS.name: review_conflicts,
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,

@@ -70,6 +70,7 @@ select
     g.generation, g.state as generation_state,
     c.contract_key, c.contract_id
 from (select 1) one
+left join commonlore.embedding_contract c on c.lifecycle_state = 'served'
 left join lateral (
     select p.generation, p.state from commonlore.projection_generation p
     where p.source_kind = 'relationship' and p.state <> 'retired' and p.contract_id = c.contract_id
@@ -78,7 +79,6 @@ left join lateral (
     limit 1
 ) g on true
 left join commonlore.community_gate k
-left join commonlore.embedding_contract c on c.lifecycle_state = 'served'
   on k.enabled
      and k.team_id = %(team_id)s::uuid -- tenant
      and k.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -94,10 +94,10 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
         kind.name: kind
         for kind in (
             EMBED_PARTS,
-            RENDER_DOCUMENTS,
             EMBED_CONTRACT,
             BUILD_GENERATION,
             CLEAR_GENERATION,
+            RENDER_DOCUMENTS,
             FOLD_STATISTICS,
             REVIEW_CONFLICTS,
             DETECT_COMMUNITIES,

@@ -75,8 +75,8 @@ class SpaceStatistics:
     communities: CommunityGate | None = None
     has_sessions: bool = False
     texts: int = 0
-    evidence_index: IndexState | None = None
     contract_id: int = 1
+    evidence_index: IndexState | None = None
     relationship_index: IndexState | None = None
 
     @property
@@ -110,8 +110,8 @@ class SpacePlan:
     has_conflicts: bool
     communities: CommunityGate | None
     has_sessions: bool
-    evidence_index: IndexState | None = None
     contract_id: int = 1
+    evidence_index: IndexState | None = None
     relationship_index: IndexState | None = None
 
 
@@ -167,10 +167,10 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         has_conflicts=found.has_conflicts,
         communities=found.communities,
         has_sessions=found.has_sessions,
+        contract_id=found.contract_id,
         evidence_index=found.evidence_index,
         relationship_index=found.relationship_index,
     )
-        contract_id=found.contract_id,
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ OWNERS = {
     "community_run": "worker",
     "vector_index": "worker",
     "isolation": "owner",
-}
     "projection_build": "worker",
     "contract": "worker",
+}
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")
 
