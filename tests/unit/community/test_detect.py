@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from uuid import UUID
 
 import msgspec
+import numpy as np
 import pytest
 
 from commonlore.domain.community.describe import CommunityRecord, describe
 from commonlore.domain.community.detect import detect
-from commonlore.domain.community.graph import build_graph
+from commonlore.domain.community.graph import SharedGraph, build_graph
 from commonlore.domain.community.lineage import logical_ids
 from commonlore.domain.community.policy import CommunityPolicy
 from commonlore.domain.community.source import CommunitySource
@@ -37,6 +40,11 @@ def planted(topics: int, size: int, *, shuffled: int = 0) -> CommunitySource:
         other = numbers.randrange(topics) if number % 10 == 0 else topic
         rows.append(a_relationship(number, 1000 * topic + numbers.randrange(10), 1000 * other + numbers.randrange(10)))
         supports.append(a_support(number, 1_000_000 + number // 2, number=number))
+        if number % 4 == 0:
+            supports.append(a_support(number, 3_000_000 + number, number=700_000 - number))
+        if number % 3 == 0:  # another author says the same in a text of its own
+            rows.append(rows[-1]._replace(relationship_id=key(500_000 + number)))
+            supports.append(a_support(500_000 + number, 2_000_000 + number, number=500_000 + number))
     if shuffled:
         numbers = random.Random(shuffled)
         numbers.shuffle(rows)
@@ -65,6 +73,66 @@ def test_a_hub_of_100_000_edges_is_no_failure() -> None:
 
     assert sum(len(record.group_keys) for record in records) == 100_000
     assert sum(len({int(key[3:], 16) // 20 for key in record.group_keys}) == 1 for record in records if len(record.group_keys) == 20) == 100
+
+
+def a_graph(ties: list[tuple[int, int, float]]) -> SharedGraph:
+    """A graph of groups alone, from each tie once."""
+    nodes = 1 + max(max(first, second) for first, second, _ in ties)
+    both = sorted([(first, second, weight) for first, second, weight in ties] + [(second, first, weight) for first, second, weight in ties])
+    starts = np.searchsorted([first for first, _, _ in both], np.arange(nodes + 1)).astype(np.int64)
+    neighbours = np.array([second for _, second, _ in both], dtype=np.int32)
+    return SharedGraph(nodes, nodes, starts, neighbours, np.array([weight for _, _, weight in both], dtype=np.float64))
+
+
+OSCILLATING = {
+    "double edge": ([(0, 1, 2.0)], 1),
+    "triangle": ([(0, 1, 2.0), (1, 2, 2.0), (0, 2, 2.0)], 1),
+    "star": ([(0, leaf, 1.0) for leaf in range(1, 14)], 1),
+    "two pairs": ([(0, 1, 1.0), (2, 3, 1.0)], 2),
+    "bipartite": ([(left, right, 1.0) for left in range(5) for right in range(5, 10)], 5),
+    "chain": ([(0, 1, 2.0), (0, 2, 2.0), (1, 3, 1.0), (2, 4, 1.0)], 2),
+}
+
+
+@pytest.mark.parametrize("name", OSCILLATING)
+def test_small_graphs_on_which_others_never_ended(name: str) -> None:
+    """Within a second and the bound of sweeps; the same clusters each time."""
+    ties, clusters = OSCILLATING[name]
+    begun = time.perf_counter()
+    found_clusters = detect(a_graph(ties), POLICY)
+
+    assert time.perf_counter() - begun < 1
+    assert clusters == len(found_clusters)
+    assert found_clusters == detect(a_graph(ties), POLICY)
+
+
+def test_a_change_inside_one_community_renames_none() -> None:
+    """Ten clear clusters of twenty; five more ties inside one: nine keep every member, all keep their names."""
+
+    def clusters(more: int) -> CommunitySource:
+        rows = [a_relationship(n, 1000 * (n // 20) + n % 5, 1000 * (n // 20) + 10 + n % 4) for n in range(200)]
+        return a_source(rows, [a_support(n, 50, number=n) for n in range(more)], mark=bytes([more]) * 32)
+
+    before = found(clusters(0))
+    named = {record.logical_community_id: frozenset(record.group_keys) for record in before}
+    after = found(clusters(5), named)
+
+    assert 10 == len(before)
+    assert named.keys() == {record.logical_community_id for record in after}
+    assert 9 <= sum(named[record.logical_community_id] == frozenset(record.group_keys) for record in after)
+
+
+def test_there_is_one_detector() -> None:
+    """One module of the rooms calls an algorithm of communities, and its name and version are those that a snapshot carries."""
+    callers = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("api", "db", "domain", "workers")
+        for path in (ROOT / room).rglob("*.py")
+        if re.search(r"^\s*(import|from) (graspologic_native|networkx|igraph|community)\b", path.read_text("utf-8"), re.MULTILINE)
+    ]
+
+    assert ["domain/community/detect.py"] == callers
+    assert POLICY.configuration.startswith("community-leiden-1;")
 
 
 @pytest.mark.parametrize("shuffled", [1, 2, 3])
