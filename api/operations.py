@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_typeddict
 
+from commonlore.api.briefs_table import BRIEFS
 from commonlore.api.results import ContestResult, CorrectResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.correct.request import CorrectRequest
+from commonlore.domain.delegation.request import (
+    ClaimBriefRequest,
+    DescribeBriefRequest,
+    ListBriefsRequest,
+    ReleaseBriefRequest,
+    SubmitVerdictRequest,
+)
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -17,7 +25,20 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.withdraw.retract import RetractRequest
 
-Request = RememberRequest | RecallRequest | TraceRequest | RetractRequest | ResolveConflictRequest | ContestEvidenceRequest | CorrectRequest
+Request = (
+    RememberRequest
+    | RecallRequest
+    | TraceRequest
+    | RetractRequest
+    | ResolveConflictRequest
+    | ContestEvidenceRequest
+    | CorrectRequest
+    | ListBriefsRequest
+    | DescribeBriefRequest
+    | ClaimBriefRequest
+    | ReleaseBriefRequest
+    | SubmitVerdictRequest
+)
 
 
 class Operations(Protocol):
@@ -42,6 +63,16 @@ class Operations(Protocol):
     async def contest_evidence(self, key: PresentedKey, request: ContestEvidenceRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def correct_relationship(self, key: PresentedKey, request: CorrectRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def list_briefs(self, key: PresentedKey, request: ListBriefsRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def describe_brief(self, key: PresentedKey, request: DescribeBriefRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def claim_brief(self, key: PresentedKey, request: ClaimBriefRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def release_brief(self, key: PresentedKey, request: ReleaseBriefRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def submit_verdict(self, key: PresentedKey, request: SubmitVerdictRequest, *, correlation_id: str) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -224,6 +255,23 @@ _SPECS = (
                 "patch": {"object_entity": {"name": "Porto", "entity_kind": "place"}},
             }
         ),
+    ),
+    # In a host's list they would stand before every conversation, and only few agents answer briefs.
+    *(
+        ToolSpec(
+            name=name,
+            title=title,
+            description=description,
+            request=request,
+            result=result,
+            scope=scope,
+            read_only=read_only,
+            destructive=destructive,
+            idempotent=idempotent,
+            example=MappingProxyType(dict(example)),
+            listed=False,
+        )
+        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in BRIEFS
     ),
 )
 

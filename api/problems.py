@@ -36,6 +36,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "stale_input": (409, "The state has moved on"),
         "name_taken": (409, "The name is taken"),
         "merge_too_large": (409, "The entities have too many relationships"),
+        "brief_claimed": (409, "Somebody holds the brief"),
         "last_admin": (409, "The last admin key stays"),
         "generation_building": (409, "Another generation is being built"),
         "generation_incomplete": (409, "The generation is not complete"),
@@ -57,6 +58,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "embedded_start_failed": (503, "The embedded database did not start"),
         "model_invalid": (503, "The embedding model is damaged"),
         "import_failed": (422, "The import stopped"),
+        "delegation_failed": (503, "The answering of briefs stopped"),
     }
 )
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from commonlore.api import conflicts
+from commonlore.api.briefs import Briefs
 from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
 from commonlore.db.correct import PostgresCorrections
@@ -24,6 +25,13 @@ from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveCo
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.correct.result import CorrectResult
 from commonlore.domain.correct.service import correct
+from commonlore.domain.delegation.request import (
+    ClaimBriefRequest,
+    DescribeBriefRequest,
+    ListBriefsRequest,
+    ReleaseBriefRequest,
+    SubmitVerdictRequest,
+)
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
 from commonlore.domain.recall.plan import QueryVector, parse_intent
@@ -105,6 +113,21 @@ class MemoryOperations:
         result = await _tried(work)
         answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
         return answer
+
+    async def list_briefs(self, key: PresentedKey, request: ListBriefsRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Briefs(self.adapters, self.note).list_briefs(key, request)
+
+    async def describe_brief(self, key: PresentedKey, request: DescribeBriefRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Briefs(self.adapters, self.note).describe_brief(key, request)
+
+    async def claim_brief(self, key: PresentedKey, request: ClaimBriefRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Briefs(self.adapters, self.note).claim_brief(key, request)
+
+    async def release_brief(self, key: PresentedKey, request: ReleaseBriefRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Briefs(self.adapters, self.note).release_brief(key, request)
+
+    async def submit_verdict(self, key: PresentedKey, request: SubmitVerdictRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Briefs(self.adapters, self.note).submit_verdict(key, request, correlation_id=correlation_id))
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
         adapters, measure = self.adapters, current()

@@ -72,6 +72,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         ),
         "stale_input": _code("Conflict", "correct_and_resubmit", "Read the current version or revision, then send the request with it."),
         "name_taken": _code("Conflict", "correct_and_resubmit", "Choose another name."),
+        "brief_claimed": _code(
+            "Conflict", "retry_same_request", "Take another brief, or wait for the time in Retry-After: the claim may run out.", retryable=True
+        ),
         "last_admin": _code("Conflict", "correct_and_resubmit", "Make another key with the scope admin first, then repeat the request."),
         "merge_too_large": _code(
             "Conflict",
@@ -119,6 +122,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         ),
         "import_failed": _code(
             "OperatorError", "contact_operator", "Correct the line that the message names and run the same import again; finished lines are skipped."
+        ),
+        "delegation_failed": _code(
+            "OperatorError", "contact_operator", "Correct what the message names and start `commonlore delegate` again; briefs that were not decided stay."
         ),
     }
 )

@@ -38,6 +38,8 @@ APPEND_ONLY = {
     "conflict_member",
     "conflict_quote",
     "conflict_event",
+    "delegated_brief_event",
+    "delegated_summary",
     "support_decision_event",
     "relationship_transition_event",
     "space_epoch",
