@@ -15,7 +15,9 @@ from commonlore.api import conflicts
 from commonlore.api.briefs import Briefs
 from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
+from commonlore.db.contracts import kept_contracts
 from commonlore.db.correct import PostgresCorrections
+from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import SpacesLastRead, recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
@@ -37,11 +39,12 @@ from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnava
 from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.recall.result import RecallResult
 from commonlore.domain.recall.service import recall
 from commonlore.domain.remember.prepare import Prepared, prepare
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.remember.service import remember
-from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.tenancy.actor import Actor, Scope
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.trace.service import trace
@@ -130,10 +133,33 @@ class MemoryOperations:
         return await _tried(lambda: Briefs(self.adapters, self.note).submit_verdict(key, request, correlation_id=correlation_id))
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
-        adapters, measure = self.adapters, current()
-        record = measure.record
+        """One recall. One that met a switch of the embedding contract is done again under the new one: it never mixes two."""
+        measure, made_under = current(), self.adapters.embedder.contract.key
+        result = await self._recall(key, request, measure.record)
+        if any(item.code == "embedding_contract_mismatch" for item in result.degradations) and await self._serves_another(made_under):
+            measure.record.fetches.clear()
+            result = await self._recall(key, request, measure.record)
+        measure.note_degradations((item.frontier, item.code) for item in result.degradations)
+        answer: dict[str, object] = msgspec.to_builtins(result)
+        return answer
+
+    async def _serves_another(self, contract_key: str) -> bool:
+        """Whether queries are embedded under another contract from now on, because another serves."""
+        embedder = self.adapters.embedder
+        if isinstance(embedder, ContractEmbedders):
+            embedder.serve((await kept_contracts(self.adapters.pool))[0].contract_key)
+        return embedder.contract.key != contract_key
+
+    async def _recall(self, key: PresentedKey, request: RecallRequest, record: Recorder) -> RecallResult:
+        adapters = self.adapters
         with record.step("parse_intent"):
             intent = parse_intent(request, now=adapters.clock())
+        embedding: asyncio.Future[QueryVector] | None = None
+        if isinstance(adapters.embedder, ContractEmbedders) and adapters.embedder.is_remote:
+            # Another machine may take its time: no snapshot waits for it, and nobody without a key makes it work.
+            await self.authenticate(key, scope="read")
+            embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
+            await asyncio.wait((embedding,))
         async with AsyncExitStack() as stack:
             with record.step("authenticate"):
                 opening = recall_snapshot(
@@ -142,9 +168,9 @@ class MemoryOperations:
                 snapshot = await stack.enter_async_context(opening)
             self.note(snapshot.actor)
             snapshot.actor.require("read")
-            embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
+            embedding = embedding or asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             try:
-                result = await recall(
+                return await recall(
                     request,
                     snapshot=snapshot,
                     vector=embedding,
@@ -155,9 +181,6 @@ class MemoryOperations:
                 )
             finally:
                 embedding.cancel()
-        measure.note_degradations((item.frontier, item.code) for item in result.degradations)
-        answer: dict[str, object] = msgspec.to_builtins(result)
-        return answer
 
     async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
@@ -172,10 +195,13 @@ class MemoryOperations:
 
         Raises:
             Unauthenticated
+            Forbidden: the key lacks the scope.
         """
         adapters = self.adapters
         async with actor_transaction(adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms, snapshot=True) as (actor, _):
             self.note(actor)
+            if scope is not None:
+                actor.require(scope)
 
     def note(self, actor: Actor) -> None:
         """Remember that a key was used; `run_upkeep` writes it."""
@@ -234,8 +260,10 @@ async def _embed(embedder: Embedder, query: str, record: Recorder) -> QueryVecto
 
 async def embed_query(embedder: Embedder, query: str) -> QueryVector:
     """The query's vector, or the reason why there is none; never raises for a failing embedder."""
+    # The contract may be switched while the model runs: the vector is that of the one it began under.
+    chosen = embedder_under(embedder, embedder.contract.key) or embedder
     try:
-        return QueryVector(await embedder.embed_query(query), embedder.contract.key)
+        return QueryVector(await chosen.embed_query(query), chosen.contract.key)
     except EmbeddingUnavailable:
         return QueryVector(None, failure="provider_unavailable")
     except (EmbeddingMalformed, ValueError):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 
+from commonlore.db.contracts import kept_contracts
 from commonlore.db.embedding.cache import QueryVectorCache
+from commonlore.db.embedding.configured import read_embedders
 from commonlore.db.embedding.local import LocalEmbedder
+from commonlore.db.embedding.remote import RemoteEmbedder
+from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.errors import stating
 from commonlore.db.migrate import head_revision
 from commonlore.db.session import Pool, make_pool
 from commonlore.db.settings import Settings
 from commonlore.db.sql import statements
-from commonlore.domain.errors import OperatorError, Unavailable
+from commonlore.domain.errors import CommonloreError, OperatorError, Unavailable
 from commonlore.domain.ids import NewId, new_id
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder
@@ -38,7 +44,7 @@ class Adapters:
 
     def query_counts(self) -> dict[str, int]:
         """Queries so far by where their vector came from; nothing where none are kept."""
-        return asdict(self.embedder.counts) if isinstance(self.embedder, QueryVectorCache) else {}
+        return asdict(self.embedder.counts) if isinstance(self.embedder, QueryVectorCache | ContractEmbedders) else {}
 
     async def ready(self) -> None:
         """
@@ -62,12 +68,15 @@ async def assemble(
         OperatorError: `role_unsafe`, the role is a superuser, owns tables or passes row security; `model_invalid`.
     """
     local = LocalEmbedder(threads=settings.embedding_threads) if make_embedder is None else None
-    bare: Embedder = local or _made(make_embedder)
-    embedder = QueryVectorCache(bare, entries=settings.query_cache_entries) if settings.query_cache_entries else bare
+    remote = [RemoteEmbedder(found) for found in read_embedders(settings.embedders, os.environ)] if settings.embedders else []
+    embedder = _together(local or _made(make_embedder), remote, settings.query_cache_entries)
     pool = make_pool(conninfo, size=settings.pool_size, name=name, prepare=settings.prepared_statements == "on")
     try:
         await pool.open()
         await require_safe_role(pool)
+        if isinstance(embedder, ContractEmbedders):
+            with contextlib.suppress(CommonloreError):  # not migrated yet: the first recall finds out
+                embedder.serve((await kept_contracts(pool))[0].contract_key)
         policy = RankingPolicy(evidence_contract=settings.evidence_contract)
         indexes = VectorIndexPolicy(build_from=settings.vector_index_rows)
         yield Adapters(
@@ -75,8 +84,18 @@ async def assemble(
         )
     finally:
         await pool.close()
+        for one in remote:
+            await one.close()
         if local is not None:
             local.close()
+
+
+def _together(bare: Embedder, remote: Sequence[RemoteEmbedder], entries: int) -> Embedder:
+    """One embedder, or several by contract, each with a memory of its queries."""
+    if isinstance(bare, ContractEmbedders):
+        return bare
+    kept: list[Embedder] = [QueryVectorCache(one, entries=entries) if entries else one for one in (bare, *remote)]
+    return ContractEmbedders(kept) if remote else kept[0]
 
 
 def _made(make_embedder: Callable[[], Embedder] | None) -> Embedder:

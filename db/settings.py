@@ -90,6 +90,9 @@ FIELDS: Mapping[str, Field] = {
     "body_limit_bytes": Field(_integer(1024, 64 * 1024 * 1024), "1024 to 67108864", "The largest request body, in bytes."),
     "embedding_threads": Field(_integer(1, 64), "1 to 64", "Threads that embed texts in one process."),
     "query_cache_entries": Field(_integer(0, 1_000_000), "0 to 1000000", "Query vectors kept in memory."),
+    "embedders": Field(
+        Path, "a TOML file", "Remote embedders, one `[[embedder]]` a contract, besides the local model; see how to change the embedding model."
+    ),
     "evidence_contract": Field(
         _contract,
         " or ".join(f"`{name}`" for name in EVIDENCE_CONTRACTS),
@@ -124,6 +127,7 @@ class Settings:
     body_limit_bytes: int = 16 * 1024 * 1024
     embedding_threads: int = 2
     query_cache_entries: int = 10_000
+    embedders: Path | None = None
     evidence_contract: str = RankingPolicy().evidence_contract
     vector_index_rows: int = VectorIndexPolicy().build_from
     metrics: str = "off"

@@ -28,6 +28,8 @@ from commonlore.domain.tenancy.paging import Page
 T = TypeVar("T")
 
 _SQL = statements("tenancy")
+_CONTRACT = statements("contract")
+_PROJECTION = statements("projection")
 _BEFORE_ALL = UUID(int=0)
 _RELATIONSHIP_FORMAT = 2  # of the text that a relationship is searched by
 
@@ -80,8 +82,10 @@ async def create_team(transaction: TeamTransaction, *, name: str, now: datetime)
     """
     await _do(transaction, "add_team", name=name, now=now)
     await _add_space(transaction, "team_shared", now=now)
+    await transaction.execute(_CONTRACT["share_contracts"])
     if await _one(transaction, "add_generation", format_version=_RELATIONSHIP_FORMAT, now=now) is None:
         raise Fault("internal_failure", "no embedding contract is served")
+    await transaction.execute(_PROJECTION["add_empty_generation"], format_version=_RELATIONSHIP_FORMAT, now=now)
     return Team(transaction.team_id, name, now)
 
 

@@ -24,7 +24,6 @@ from commonlore.domain.jobs.kind import (
     TEND_VECTOR_INDEXES,
 )
 from commonlore.workers.build_generation import build_generation, clear_generation
-from commonlore.workers.build_generation import build_generation, clear_generation
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_contract, embed_parts
 from commonlore.workers.review_conflicts import review_conflicts

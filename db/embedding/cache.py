@@ -51,6 +51,11 @@ class QueryVectorCache:
         self._hits = self._misses = self._joined = 0
 
     @property
+    def inner(self) -> Embedder:
+        """The embedder whose vectors are remembered."""
+        return self._inner
+
+    @property
     def contract(self) -> EmbeddingContract:
         return self._inner.contract
 

@@ -144,3 +144,16 @@ where b.contract_id = %(contract_id)s::smallint
   and b.team_id = %(team_id)s::uuid -- tenant
   and b.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
+
+-- name: count_kept_documents
+-- Documents of the open space in the team's generations of a contract that are not retired: all, those that wait, those that failed.
+select count(*) as documents, count(*) filter (where d.search_state = 'pending') as pending,
+       count(*) filter (where d.search_state = 'failed') as failed
+from commonlore.projection_generation g
+join commonlore.relationship_document d
+  on d.generation = g.generation
+     and d.team_id = %(team_id)s::uuid -- tenant
+     and d.space_epoch = %(space_epoch)s::bigint -- tenant
+where g.source_kind = 'relationship' and g.contract_id = %(contract_id)s::smallint and g.state in ('projecting_text', 'embedding', 'current', 'failed')
+  and g.team_id = %(team_id)s::uuid -- tenant
+;

@@ -32,6 +32,7 @@ OWNERS = {
     "isolation": "owner",
     "projection_build": "worker",
     "contract": "worker",
+    "contract_change": "owner",
 }
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")
