@@ -35,7 +35,7 @@ from commonlore.domain.delegation.request import (
     SubmitVerdictRequest,
 )
 from commonlore.domain.errors import CommonloreError, Conflict
-from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable
+from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, embedder_under
 from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.request import RecallRequest
@@ -190,7 +190,7 @@ class MemoryOperations:
         answer: dict[str, object] = msgspec.to_builtins(found)
         return answer
 
-    async def authenticate(self, key: PresentedKey) -> None:
+    async def authenticate(self, key: PresentedKey, *, scope: Scope | None = None) -> None:
         """For messages that touch no memory.
 
         Raises:

@@ -45,6 +45,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "projection": Lazy(
         "commonlore.api.cli.projection", "projection", "Build relationship documents anew while the old ones serve, switch, and go back."
     ),
+    "contract": Lazy("commonlore.api.cli.contract", "contract", "Change the embedding model while recalls go on, and change it back."),
     "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
     "entity": Lazy("commonlore.api.cli.curation", "entity", "Merge, split, rename and name entities of the shared space."),
     "predicate": Lazy("commonlore.api.cli.curation", "predicate", "List and define predicates of the shared space."),
