@@ -23,6 +23,7 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
+from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
@@ -35,6 +36,7 @@ from commonlore.domain.correct.identity_request import (
     SplitEntityRequest,
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
+from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
@@ -230,6 +232,12 @@ class AdminOperations(Protocol):
 
     async def run_communities(self, key: PresentedKey, request: RunCommunitiesRequest, *, correlation_id: str) -> RequestedRun: ...
 
+    async def describe_hypotheses(self, key: PresentedKey, request: DescribeHypothesesRequest, *, correlation_id: str) -> HypothesesDescription: ...
+
+    async def update_hypotheses(self, key: PresentedKey, request: UpdateHypothesesRequest, *, correlation_id: str) -> HypothesesDescription: ...
+
+    async def run_hypotheses(self, key: PresentedKey, request: RunHypothesesRequest, *, correlation_id: str) -> RequestedProposals: ...
+
     async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList: ...
 
     async def describe_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
@@ -379,7 +387,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *PROJECTIONS)),
+    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

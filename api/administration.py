@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from commonlore.api import communities, conflicts, curation, projections
+from commonlore.api import communities, conflicts, curation, hypotheses, projections
 from commonlore.api.admin import (
     AdminSpace,
     ConflictDescription,
@@ -40,6 +40,7 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
+from commonlore.api.hypotheses_table import HypothesesDescription, RequestedProposals
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
 from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
@@ -59,6 +60,7 @@ from commonlore.domain.correct.identity_request import (
     SplitEntityRequest,
 )
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
+from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import Actor
@@ -231,6 +233,18 @@ class TeamAdministration:
     async def run_communities(self, key: PresentedKey, request: RunCommunitiesRequest, *, correlation_id: str) -> RequestedRun:
         async with self._admitted(key) as (actor, transaction, _):
             return await communities.run_communities(actor, transaction, request)
+
+    async def describe_hypotheses(self, key: PresentedKey, request: DescribeHypothesesRequest, *, correlation_id: str) -> HypothesesDescription:
+        async with self._admitted(key, reads=True) as (actor, transaction, now):
+            return await hypotheses.describe_hypotheses(actor, transaction, request, now=now)
+
+    async def update_hypotheses(self, key: PresentedKey, request: UpdateHypothesesRequest, *, correlation_id: str) -> HypothesesDescription:
+        async with self._admitted(key) as (actor, transaction, now):
+            return await hypotheses.update_hypotheses(actor, transaction, request, now=now)
+
+    async def run_hypotheses(self, key: PresentedKey, request: RunHypothesesRequest, *, correlation_id: str) -> RequestedProposals:
+        async with self._admitted(key) as (actor, transaction, _):
+            return await hypotheses.run_hypotheses(actor, transaction, request)
 
     async def list_jobs(self, key: PresentedKey, request: ListJobsRequest, *, correlation_id: str) -> JobList:
         async with self._admitted(key, reads=True) as (_, transaction, _):

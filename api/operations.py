@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_typeddict
 
 from commonlore.api.briefs_table import BRIEFS
+from commonlore.api.hypotheses_table import DREAMS
 from commonlore.api.results import ContestResult, CorrectResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.correct.request import CorrectRequest
@@ -18,6 +19,7 @@ from commonlore.domain.delegation.request import (
     ReleaseBriefRequest,
     SubmitVerdictRequest,
 )
+from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -38,6 +40,9 @@ Request = (
     | ClaimBriefRequest
     | ReleaseBriefRequest
     | SubmitVerdictRequest
+    | ListDreamsRequest
+    | GetDreamRequest
+    | ResolveDreamRequest
 )
 
 
@@ -73,6 +78,12 @@ class Operations(Protocol):
     async def release_brief(self, key: PresentedKey, request: ReleaseBriefRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def submit_verdict(self, key: PresentedKey, request: SubmitVerdictRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def list_dreams(self, key: PresentedKey, request: ListDreamsRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def get_dream(self, key: PresentedKey, request: GetDreamRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def resolve_dream_feedback(self, key: PresentedKey, request: ResolveDreamRequest, *, correlation_id: str) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -256,7 +267,7 @@ _SPECS = (
             }
         ),
     ),
-    # In a host's list they would stand before every conversation, and only few agents answer briefs.
+    # In a host's list they would stand before every conversation, and only few agents answer briefs or decide hypotheses.
     *(
         ToolSpec(
             name=name,
@@ -271,7 +282,7 @@ _SPECS = (
             example=MappingProxyType(dict(example)),
             listed=False,
         )
-        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in BRIEFS
+        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (*BRIEFS, *DREAMS)
     ),
 )
 

@@ -91,6 +91,7 @@ class RecallResult(TypedDict):
     results: list[RecallEvidence]
     related_relationships: list[dict[str, Any]]
     related_communities: list[dict[str, Any]]
+    related_hypotheses: NotRequired[list[dict[str, Any]]]
     conflicts: list[dict[str, Any]]
     search_states: dict[str, SearchState]
     degradations: list[dict[str, Any]]

@@ -13,6 +13,7 @@ import msgspec
 
 from commonlore.api import conflicts
 from commonlore.api.briefs import Briefs
+from commonlore.api.hypotheses import Dreams
 from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
@@ -35,6 +36,7 @@ from commonlore.domain.delegation.request import (
     SubmitVerdictRequest,
 )
 from commonlore.domain.errors import CommonloreError, Conflict
+from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, embedder_under
 from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
@@ -189,6 +191,15 @@ class MemoryOperations:
             found: dict[str, Any] = await trace(request, snapshot=snapshot)
         answer: dict[str, object] = msgspec.to_builtins(found)
         return answer
+
+    async def list_dreams(self, key: PresentedKey, request: ListDreamsRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Dreams(self.adapters, self.note).list_dreams(key, request)
+
+    async def get_dream(self, key: PresentedKey, request: GetDreamRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Dreams(self.adapters, self.note).get_dream(key, request)
+
+    async def resolve_dream_feedback(self, key: PresentedKey, request: ResolveDreamRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Dreams(self.adapters, self.note).resolve_dream_feedback(key, request, correlation_id=correlation_id))
 
     async def authenticate(self, key: PresentedKey, *, scope: Scope | None = None) -> None:
         """For messages that touch no memory.

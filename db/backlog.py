@@ -12,6 +12,7 @@ from uuid import UUID
 from commonlore.db.conflict_review import is_review_due
 from commonlore.db.contracts import KeptContract, is_filled, kept_contracts
 from commonlore.db.errors import stating
+from commonlore.db.hypothesis_runs import is_proposal_due
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.projection import tend_generations
@@ -21,7 +22,15 @@ from commonlore.db.vector_indexes import read_indexes
 from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
-from commonlore.domain.jobs.kind import EMBED_PARTS, FOLD_STATISTICS, REVIEW_CONFLICTS, TEND_VECTOR_INDEXES, JobKind
+from commonlore.domain.jobs.kind import (
+    EMBED_CONTRACT,
+    EMBED_PARTS,
+    FOLD_STATISTICS,
+    PROPOSE_HYPOTHESES,
+    REVIEW_CONFLICTS,
+    TEND_VECTOR_INDEXES,
+    JobKind,
+)
 from commonlore.domain.ports import Vectors
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.remember.prepare import search_prefix
@@ -182,6 +191,7 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
                 EMBED_PARTS: found["is_waiting"],
                 FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
+                PROPOSE_HYPOTHESES: await is_proposal_due(transaction, now),
                 TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),
             }
             for kind in (kind for kind, is_wanted in wanted.items() if is_wanted):

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from commonlore.db.communities import note_stale
 from commonlore.db.conflicts import Write, close_case, review_scopes, write_events
+from commonlore.db.hypotheses import note_changed
 from commonlore.db.sql import statements
 from commonlore.domain.conflict.resolution import Resolution
 from commonlore.domain.conflict.result import EndedRelationship
@@ -61,4 +62,5 @@ async def _suppress(write: Write, decision: Resolution) -> list[EndedRelationshi
     ended = [EndedRelationship(relationship_id=row["relationship_id"], relationship_version=row["version"]) for row in await cursor.fetchall()]
     await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=losing, now=write.now)
     await note_stale(transaction, losing, now=write.now)
+    await note_changed(transaction, losing, now=write.now)
     return ended

@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from commonlore.db.communities import note_stale
+from commonlore.db.hypotheses import note_changed
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.domain.conflict.policy import POLICY_VERSION
@@ -48,15 +49,17 @@ class Write:
 async def review_conflicts(transaction: TeamTransaction, relationship_ids: Sequence[UUID], *, profile_id: UUID | None, now: datetime) -> list[UUID]:
     """Bring the cases of the relationships' scopes in step with what stands there now; returns the ids of cases that changed.
 
-    Communities that show a relationship which no longer counts are told as well.
+    Communities that show a relationship which no longer counts are told as well, and hypotheses that it ends.
 
     `relationship_ids`: every relationship whose status, support or wording this write may have changed, old and new alike.
     One statement when none of them is contested. The caller holds the ledger lock of the space.
     """
     if not relationship_ids:
         return []
-    await note_stale(transaction, relationship_ids, now=now)
-    cursor = await transaction.execute(_SQL["contested_scopes"], relationship_ids=list(relationship_ids))
+    async with transaction.connection.pipeline():
+        await note_stale(transaction, relationship_ids, now=now)
+        await note_changed(transaction, relationship_ids, now=now)
+        cursor = await transaction.execute(_SQL["contested_scopes"], relationship_ids=list(relationship_ids))
     return await review_scopes(transaction, [_scope(row) for row in await cursor.fetchall()], profile_id=profile_id, now=now)
 
 

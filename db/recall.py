@@ -17,6 +17,7 @@ from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.histories import matching_histories
+from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
@@ -25,6 +26,7 @@ from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.eligibility import RelationshipHistory
+from commonlore.domain.recall.hypothesis import HypothesisRow, Touched
 from commonlore.domain.recall.lexical import LexicalStatistics
 from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, RelationshipRow, SupportPath, ValueRef
@@ -193,6 +195,9 @@ class PostgresRecallSnapshot:
     ) -> list[CommunityRow] | None:
         return await communities(self._transaction, space, snapshot_id, numbers, without=without, most=most)
 
+    async def read_hypotheses(self, space: Space, touched: Touched, *, most: int) -> list[HypothesisRow] | None:
+        return await touched_hypotheses(self._transaction, space, touched, most=most)
+
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
         async def ask(space: Space) -> AsyncCursor[DictRow]:
             parameters = {**view_parameters(intent.view), "groups": list(wanted[space]), "generation": self._generation}
@@ -291,6 +296,7 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         contract_key=row["contract_key"],
         has_exclusions=row["has_exclusions"],
         has_conflicts=row["has_conflicts"],
+        has_hypotheses=row["has_hypotheses"],
         communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
         has_sessions=row["has_sessions"],
         texts=row["texts"],

@@ -51,6 +51,8 @@ MESSAGES: Mapping[tuple[str, str], str] = MappingProxyType(
             "community_graph_too_large",
         ): "There are more relationships than communities are detected in; those of the last run that could are shown, if there were any.",
         ("communities", "community_discovery_unavailable"): "Communities could not be read; evidence and relationships are complete.",
+        ("hypotheses", "hypothesis_temporal_not_supported"): "Hypotheses are known as of now only; none are shown for another time.",
+        ("hypotheses", "related_hypotheses_unavailable"): "Hypotheses could not be read; everything else is complete.",
         ("conflicts", "conflict_bound_reached"): "More conflicts may touch the results than one recall shows; narrow the query to see them.",
     }
 )

@@ -17,6 +17,7 @@ from commonlore.domain.jobs.kind import (
     EMBED_CONTRACT,
     EMBED_PARTS,
     FOLD_STATISTICS,
+    PROPOSE_HYPOTHESES,
     RENDER_DOCUMENTS,
     REVIEW_CONFLICTS,
     SCHEDULE_COMMUNITIES,
@@ -26,6 +27,7 @@ from commonlore.domain.jobs.kind import (
 from commonlore.workers.build_generation import build_generation, clear_generation
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_contract, embed_parts
+from commonlore.workers.propose_hypotheses import propose_hypotheses
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
 from commonlore.workers.tend_vector_indexes import drop_vector_indexes, tend_vector_indexes
@@ -61,6 +63,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         REVIEW_CONFLICTS.name: review_conflicts,
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,
+        PROPOSE_HYPOTHESES.name: propose_hypotheses,
         TEND_VECTOR_INDEXES.name: tend_vector_indexes,
         DROP_VECTOR_INDEXES.name: drop_vector_indexes,
         SWEEP.name: _sweep,

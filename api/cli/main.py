@@ -45,8 +45,11 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "projection": Lazy(
         "commonlore.api.cli.projection", "projection", "Build relationship documents anew while the old ones serve, switch, and go back."
     ),
+    "hypothesis": Lazy("commonlore.api.cli.hypothesis", "hypothesis", "List, show and decide hypotheses; switch them on, and set their rules."),
     "contract": Lazy("commonlore.api.cli.contract", "contract", "Change the embedding model while recalls go on, and change it back."),
     "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
+    "brief": Lazy("commonlore.api.cli.brief", "brief", "List, take and answer questions that need judgement."),
+    "delegate": Lazy("commonlore.api.cli.delegate", "delegate", "Let a language model answer briefs."),
     "entity": Lazy("commonlore.api.cli.curation", "entity", "Merge, split, rename and name entities of the shared space."),
     "predicate": Lazy("commonlore.api.cli.curation", "predicate", "List and define predicates of the shared space."),
     "correct": Lazy("commonlore.api.cli.correction", "correct", "Correct a relationship through a running service."),

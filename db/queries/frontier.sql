@@ -61,6 +61,14 @@ select
             where k.team_id = %(team_id)s::uuid -- tenant
               and k.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_conflicts,
+    exists (select from commonlore.hypothesis_gate y
+            join commonlore.hypothesis z on z.team_id = y.team_id and z.space_epoch = y.space_epoch and z.status in ('proposed', 'reinforced')
+            where y.enabled
+              and y.team_id = %(team_id)s::uuid -- tenant
+              and y.space_epoch = %(space_epoch)s::bigint -- tenant
+              and z.team_id = %(team_id)s::uuid -- tenant
+              and z.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as has_hypotheses,
     (select jsonb_object_agg(i.frontier, i.state) from commonlore.vector_index i
      where i.state in ('ready', 'degraded') and i.generation in (0, g.generation)
        and i.team_id = %(team_id)s::uuid -- tenant

@@ -79,6 +79,7 @@ FOLD_STATISTICS = JobKind("fold_statistics", "upkeep", "space")
 DETECT_COMMUNITIES = JobKind("detect_communities", "communities", "space", priority=-10, retry=RetryPolicy(first_pause_s=60.0), slice_s=60.0)
 # Asks for runs of detection where a team's time of the day has come.
 SCHEDULE_COMMUNITIES = JobKind("schedule_communities", "upkeep", "installation")
+PROPOSE_HYPOTHESES = JobKind("propose_hypotheses", "hypotheses", "space", priority=-10, retry=RetryPolicy(first_pause_s=60.0), slice_s=60.0)
 REVIEW_CONFLICTS = JobKind("review_conflicts", "upkeep", "space")
 # Builds, measures and drops the vector indexes of a space; one build at a time in a database, so it may have to come back.
 TEND_VECTOR_INDEXES = JobKind(
@@ -102,6 +103,7 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
             REVIEW_CONFLICTS,
             DETECT_COMMUNITIES,
             SCHEDULE_COMMUNITIES,
+            PROPOSE_HYPOTHESES,
             TEND_VECTOR_INDEXES,
             DROP_VECTOR_INDEXES,
             SWEEP,

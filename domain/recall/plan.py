@@ -72,6 +72,7 @@ class SpaceStatistics:
     contract_key: str | None
     has_exclusions: bool = False
     has_conflicts: bool = False
+    has_hypotheses: bool = False
     communities: CommunityGate | None = None
     has_sessions: bool = False
     texts: int = 0
@@ -113,6 +114,7 @@ class SpacePlan:
     contract_id: int = 1
     evidence_index: IndexState | None = None
     relationship_index: IndexState | None = None
+    has_hypotheses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         documents=found.relationships.documents,
         has_exclusions=found.has_exclusions,
         has_conflicts=found.has_conflicts,
+        has_hypotheses=found.has_hypotheses,
         communities=found.communities,
         has_sessions=found.has_sessions,
         contract_id=found.contract_id,

@@ -35,6 +35,7 @@ StepName = Literal[
     "subtract",
     "fall_back",
     "say_conflicts",
+    "suggest",
     "conclude",
     "explain",
 ]

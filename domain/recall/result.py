@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from commonlore.domain.conflict.view import ConflictItem
 from commonlore.domain.degradation import Degradation, SearchState
+from commonlore.domain.hypothesis.result import HypothesisItem
 from commonlore.domain.recall.explanation import RecallTrace
 
 Withdrawn = Literal["superseded", "retracted", "erased", "quarantined", "source_revised"]
@@ -159,7 +160,7 @@ class RecallResult(Struct, frozen=True, kw_only=True):
     conflicts: list[ConflictItem]
     related_relationships: list[RelationshipItem]
     related_communities: list[CommunityItem]
-    related_hypotheses: list[dict[str, object]]
+    related_hypotheses: list[HypothesisItem]
     search_states: dict[str, SearchState]
     degradations: list[DegradationItem]
     suggested_actions: list[dict[str, object]]

@@ -1,7 +1,8 @@
 """The recall as a straight line, inside one snapshot.
 
     parse_intent -> read_statistics -> make_plan -> fetch -> fill_evidence_lane (rank, fuse spaces, hydrate, admit, cover)
-    -> cover_known -> fill_community_lane (seed, fill) -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane -> conclude
+    -> cover_known -> fill_community_lane (seed, fill) -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane
+    -> fill_hypothesis_lane -> conclude
 
 Evidence is ranked and cut before relationships are looked at, so that no relationship can change it. Every step but the
 snapshot's own methods is a pure function.
@@ -21,6 +22,7 @@ from commonlore.domain.recall.community_lane import fill_community_lane
 from commonlore.domain.recall.conflict_lane import fill_conflict_lane
 from commonlore.domain.recall.evidence_lane import fill_evidence_lane
 from commonlore.domain.recall.explain import explain
+from commonlore.domain.recall.hypothesis_lane import fill_hypothesis_lane
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.relationship_lane import cover_known, fill_relationship_lane
@@ -68,6 +70,8 @@ async def recall(
     relationships = await fill_relationship_lane(state, fetched) if intent.relationships_wanted else []
     with record.step("say_conflicts"):
         conflicts = await fill_conflict_lane(state, results)
+    with record.step("suggest"):
+        hypotheses = await fill_hypothesis_lane(state, relationships, communities)
     with record.step("conclude"):
         _state_vectors(state, (await vector).under(plan.contract_key), statistics)
         if snapshot.lost_spaces:
@@ -78,7 +82,7 @@ async def recall(
             conflicts=conflicts,
             related_relationships=relationships,
             related_communities=communities,
-            related_hypotheses=[],
+            related_hypotheses=hypotheses,
             search_states=_search_states(intent, statistics, fetched),
             degradations=render_degradations(state.degradations),
             suggested_actions=[],

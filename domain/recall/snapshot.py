@@ -13,6 +13,7 @@ from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.eligibility import RelationshipHistory
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
+from commonlore.domain.recall.hypothesis import HypothesisRow, Touched
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EvidenceRow, RelationshipRow
 from commonlore.domain.tenancy.actor import Actor, Space
@@ -90,6 +91,10 @@ class RecallSnapshot(Protocol):
 
         None where they could not be read.
         """
+        ...
+
+    async def read_hypotheses(self, space: Space, touched: Touched, *, most: int) -> list[HypothesisRow] | None:
+        """Hypotheses of the space that the answer touches, the nearest first; None where they could not be read."""
         ...
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:

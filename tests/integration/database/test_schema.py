@@ -40,6 +40,8 @@ APPEND_ONLY = {
     "conflict_event",
     "delegated_brief_event",
     "delegated_summary",
+    "hypothesis_source",
+    "hypothesis_event",
     "support_decision_event",
     "relationship_transition_event",
     "space_epoch",

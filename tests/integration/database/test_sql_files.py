@@ -28,6 +28,7 @@ OWNERS = {
     "job_runs": "worker",
     "conflict_review": "worker",
     "community_run": "worker",
+    "hypothesis_run": "worker",
     "vector_index": "worker",
     "isolation": "owner",
     "projection_build": "worker",

@@ -57,7 +57,7 @@ _REQUEST_RULES = """
   either an `entity_id` or a `name`, a patch at most one of `object_entity` and `object_value`. Without a default, a field of a patch that is left out stays.
 - `known_evidence_ids` and `known_relationship_ids` of a recall are ignored where they are unknown or foreign; an unknown `expand_from_entity_ids` touches no
   relationship.
-- `community_limit` and `community_relationship_limit` are checked; the lane is empty in this version.
+- `community_limit` and `community_relationship_limit` are checked; the lane is empty where communities are off.
 """
 
 
