@@ -24,6 +24,7 @@ from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.projection.vector_index import MOST_BY_INDEX, IndexUse
 from commonlore.domain.recall.contract import SpaceScale
 from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.fusion import BranchHit
@@ -78,8 +79,6 @@ PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
 # Where a space's vectors have an index of their own; a filter is never searched by it.
 NEAR = complete("near", gate=_GATE)
 OPEN_NEAR = complete("near", gate="true")
-# As many candidates as an index keeps at most; a deeper search is exact.
-_MOST_BY_INDEX = 1000
 Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 
 
@@ -195,9 +194,9 @@ class Frontier:
             return None
         part_depth = _part_depth(space_plan, depth)
         statement = _frontier(plan, space_plan)["evidence_vector"]
-        if space_plan.evidence_index is not None and not plan.intent.filter.narrows_evidence:
+        if (index := space_plan.evidence_index) is not None and not plan.intent.filter.narrows_evidence:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
-            statement = await self._by_index(near["evidence_vector"], part_depth) or statement
+            statement = await self._by_index(index, near["evidence_vector"], part_depth) or statement
         return await self._ask(
             of_contract(statement, space_plan.contract_id),
             vector=as_halfvec(embedded.vector),
@@ -210,12 +209,12 @@ class Frontier:
             depth=depth,
         )
 
-    async def _by_index(self, statement: LiteralString, rows: int, generation: int = 0) -> LiteralString | None:
+    async def _by_index(self, index: IndexUse, statement: LiteralString, rows: int, generation: int = 0) -> LiteralString | None:
         """The statement that searches the open space by its index for that many rows; None where those are too many."""
         epoch = self._transaction.space_epoch
-        if rows > _MOST_BY_INDEX or epoch is None:
+        if rows > MOST_BY_INDEX or epoch is None:
             return None
-        await self._transaction.search_by_index(rows)
+        await self._transaction.search_by_index(max(index.ef_search, rows))
         return in_one_space(statement, self._transaction.team_id, epoch, generation)
 
     async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
@@ -242,8 +241,8 @@ class Frontier:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
         statement = _frontier(plan, space_plan)["relationship_vector"]
-        if space_plan.relationship_index is not None:
-            statement = await self._by_index(OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
+        if (index := space_plan.relationship_index) is not None:
+            statement = await self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
         return await self._ask(
             of_contract(statement, space_plan.contract_id),
             **view_parameters(plan.intent.view),

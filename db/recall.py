@@ -23,6 +23,7 @@ from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.errors import CommonloreError, Fault
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.projection.vector_index import IndexUse
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.eligibility import RelationshipHistory
@@ -301,8 +302,7 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         has_sessions=row["has_sessions"],
         texts=row["texts"],
         contract_id=row["contract_id"] or 1,
-        # Indexes are built over the vectors of contract 1; those of another are searched exactly.
-        **{f"{frontier}_index": state for frontier, state in (row["vector_indexes"] or {}).items() if row["contract_id"] == 1},
+        **{f"{frontier}_index": IndexUse(*use) for frontier, use in (row["vector_indexes"] or {}).items()},
     )
 
 

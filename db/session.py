@@ -21,7 +21,6 @@ from psycopg_pool import AsyncConnectionPool
 from commonlore.db.errors import stating
 from commonlore.db.sql import statements
 from commonlore.domain.errors import Unauthenticated
-from commonlore.domain.projection.vector_index import ef_search
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey, matches
 from commonlore.domain.time import Clock
@@ -86,9 +85,9 @@ class TeamTransaction:
         self.space_epoch = self.epochs.get(space_id)
         await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
 
-    async def search_by_index(self, rows: int) -> None:
-        """Let the searches that follow find about that many rows by a vector index. In a pipeline this costs no round trip of its own."""
-        await self.connection.execute(_SQL["search_by_index"], {"ef_search": ef_search(rows)})
+    async def search_by_index(self, ef_search: int) -> None:
+        """Let the searches by a vector index that follow keep that many candidates. In a pipeline this costs no round trip of its own."""
+        await self.connection.execute(_SQL["search_by_index"], {"ef_search": ef_search})
 
     def together(self, spaces: Iterable[UUID]) -> AbstractAsyncContextManager[object]:
         """For statements that go out together, in one round trip. Where the one space is open already there is one statement, which goes alone."""

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 import numpy as np
@@ -24,9 +24,9 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from commonlore.db.errors import stating
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
-from commonlore.db.vectors import as_halfvec
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.ports import Vectors
-from commonlore.domain.projection.vector_index import Frontier, IndexState, Seen, VectorIndexPolicy, size_bucket
+from commonlore.domain.projection.vector_index import IndexState, Overlap, Seen, VectorIndexPolicy, size_bucket
 
 _SQL = statements("vector_index")
 _WORKER = statements("worker")
@@ -53,17 +53,13 @@ def _condition(alias: str, team_id: UUID, space_epoch: int, generation: int) -> 
     return f"{condition} and {alias}generation = {number}::integer" if generation else condition
 
 
-def index_name(frontier: Frontier, space_epoch: int, generation: int) -> str:
+def index_name(seen: Seen, space_epoch: int) -> str:
     """A number names one space of one team between two fences, so the name is one of a kind."""
-    return f"{frontier}_vector_1_near_{space_epoch}" + (f"_{generation}" if generation else "")
+    return f"{_table(seen)}_near_{space_epoch}" + (f"_{seen.generation}" if seen.generation else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """How many of the exact nearest an index finds, in thousandths, over so many queries."""
-
-    thousandths: int
-    queries: int
+def _table(seen: Seen) -> str:
+    return f"{seen.frontier}_vector_{seen.contract_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +81,14 @@ class SpaceIndexes:
         async with self._open() as transaction:
             if transaction is None or transaction.space_epoch is None:
                 return None
-            name = index_name(seen.frontier, transaction.space_epoch, seen.generation)
-            await transaction.execute(_SQL["note_building"], frontier=seen.frontier, generation=seen.generation, index_name=name)
+            name = index_name(seen, transaction.space_epoch)
+            await transaction.execute(_SQL["note_building"], **_key(seen), index_name=name)
             return name
 
     async def forget(self, seen: Seen) -> None:
         async with self._open() as transaction:
             if transaction is not None:
-                await transaction.execute(_SQL["forget_index"], frontier=seen.frontier, generation=seen.generation)
+                await transaction.execute(_SQL["forget_index"], **_key(seen))
 
     async def condition(self, seen: Seen) -> str | None:
         """What the index's rows have in common, as SQL; None for a space that is gone."""
@@ -102,33 +98,43 @@ class SpaceIndexes:
             return _condition("", self.team_id, transaction.space_epoch, seen.generation)
 
     async def measure(self, seen: Seen, *, depth: int) -> Overlap | None:
-        """Compare searches by the index with exact ones, each pair in one state of the database; None where there is nothing to ask.
+        """The least depth of search that finds enough, and what it finds; each query in one state of the database. None where there is nothing to ask.
 
-        A query is a mixture of two vectors that are stored: near to some, equal to none.
+        A query is a mixture of two vectors that are stored, two parts to one: near to some, equal to none, and found about as
+        well as real questions are (ADR 0027).
         """
         async with self._open() as transaction:
             queries = await _queries(transaction, seen, self.policy.queries) if transaction is not None else []
-        found = []
+        shares: dict[int, list[float]] = {}
         for query in queries:
             async with self._open(snapshot=True) as transaction:
-                if transaction is None or transaction.space_epoch is None:
+                if transaction is None:
                     return None
-                statement = _SQL[f"nearest_{seen.frontier}"]
-                indexed = in_one_space(statement, self.team_id, transaction.space_epoch, seen.generation)
-                exact = await _nearest(transaction, statement, seen, query, depth)
-                await transaction.search_by_index(depth)
-                near = await _nearest(transaction, indexed, seen, query, depth)
-            wanted = set(exact[: self.policy.nearest])
-            found.append(len(wanted & set(near[: self.policy.nearest])) / len(wanted) if wanted else 1.0)
-        return Overlap(int(1000 * sum(found) / len(found)), len(found)) if found else None
+                for ef_search, share in (await self._shares(transaction, seen, query, depth)).items():
+                    shares.setdefault(ef_search, []).append(share)
+        found = [Overlap(int(1000 * sum(of_it) / len(of_it)), len(of_it), ef_search) for ef_search, of_it in shares.items()]
+        return self.policy.least_that_finds_enough(found, seen.rows) if found else None
+
+    async def _shares(self, transaction: TeamTransaction, seen: Seen, query: Vectors, depth: int) -> dict[int, float]:
+        """Of one query, the share of the exact nearest that the index finds at each depth of search."""
+        assert transaction.space_epoch is not None
+        statement = of_contract(_SQL[f"nearest_{seen.frontier}"], seen.contract_id)
+        indexed = in_one_space(statement, self.team_id, transaction.space_epoch, seen.generation)
+        wanted = set((await _nearest(transaction, statement, seen, query, depth))[: self.policy.nearest])
+        shares = {}
+        for ef_search in self.policy.depths:
+            await transaction.search_by_index(ef_search)
+            near = set((await _nearest(transaction, indexed, seen, query, depth))[: self.policy.nearest])
+            shares[ef_search] = len(wanted & near) / len(wanted) if wanted else 1.0
+        return shares
 
     async def note_measured(self, seen: Seen, overlap: Overlap, state: IndexState, now: datetime) -> None:
-        values = {"frontier": seen.frontier, "overlap": overlap.thousandths, "query_count": overlap.queries, "now": now}
+        values = {"overlap": overlap.thousandths, "query_count": overlap.queries, "now": now}
         async with self._open() as transaction:
             if transaction is None:
                 return
-            await transaction.execute(_SQL["note_measured"], generation=seen.generation, state=state, row_count=seen.rows, **values)
-            await transaction.execute(_SQL["keep_overlap"], size_bucket=size_bucket(seen.rows), **values)
+            await transaction.execute(_SQL["note_measured"], **_key(seen), **values, state=state, row_count=seen.rows, ef_search=overlap.ef_search)
+            await transaction.execute(_SQL["keep_overlap"], frontier=seen.frontier, size_bucket=size_bucket(seen.rows), **values)
 
     @asynccontextmanager
     async def _open(self, *, snapshot: bool = False) -> AsyncIterator[TeamTransaction | None]:
@@ -144,22 +150,35 @@ class SpaceIndexes:
 
 
 async def read_indexes(transaction: TeamTransaction) -> list[Seen]:
-    """Both frontiers of the open space."""
+    """Both frontiers of the open space under the served contract, and what stands of others."""
     rows = await (await transaction.execute(_SQL["read_indexes"])).fetchall()
     return [
-        Seen(row["frontier"], row["generation"], row["row_count"], row["is_valid"], row["state"], row["measured_rows"], row["measured_at"])
+        Seen(
+            row["frontier"],
+            row["contract_id"],
+            row["generation"],
+            row["row_count"],
+            row["is_valid"],
+            row["state"],
+            row["measured_rows"],
+            row["measured_at"],
+        )
         for row in rows
     ]
 
 
+def _key(seen: Seen) -> dict[str, Any]:
+    return {"frontier": seen.frontier, "contract_id": seen.contract_id, "generation": seen.generation}
+
+
 async def _queries(transaction: TeamTransaction, seen: Seen, number: int) -> list[Vectors]:
-    statement = _SQL[f"sample_{seen.frontier}"]
+    statement = of_contract(_SQL[f"sample_{seen.frontier}"], seen.contract_id)
     generation = {"generation": seen.generation} if seen.generation else {}
     vectors: list[Vectors] = []
     for place in (secrets.token_hex(6), "0" * 12):
         rows = await (await transaction.execute(statement, place=place, vectors=2 * number - len(vectors), **generation)).fetchall()
         vectors += [_floats(row["embedding"]) for row in rows]
-    mixed = [first + second for first, second in zip(vectors[::2], vectors[1::2], strict=False)]
+    mixed = [2 * first + second for first, second in zip(vectors[::2], vectors[1::2], strict=False)]
     return [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in mixed if np.any(vector)]
 
 
@@ -180,10 +199,10 @@ class IndexBuilder:
     connection: AsyncConnection[DictRow]
     conninfo: str
 
-    async def build(self, name: str, frontier: Frontier, condition: str, rows: int, policy: VectorIndexPolicy) -> None:
+    async def build(self, name: str, seen: Seen, condition: str, policy: VectorIndexPolicy) -> None:
         """Build it beside everything that goes on; what an earlier try left is dropped first. Cut off, it leaves an index that is not valid."""
         await self.drop(name)
-        memory = min(max(rows * _BYTES_PER_ROW // 1_000_000, _LEAST_MB), _MOST_MB)
+        memory = min(max(seen.rows * _BYTES_PER_ROW // 1_000_000, _LEAST_MB), _MOST_MB)
         await self.connection.execute(sql.SQL("set maintenance_work_mem = {}").format(sql.Literal(f"{memory}MB")))
         statement = (
             "create index concurrently {} on commonlore.{} using hnsw (embedding {}.halfvec_ip_ops) with (m = {}, ef_construction = {}) where "
@@ -191,7 +210,7 @@ class IndexBuilder:
         schema = await self._vector_schema()
         composed = sql.SQL(statement).format(
             sql.Identifier(name),
-            sql.Identifier(f"{frontier}_vector_1"),
+            sql.Identifier(_table(seen)),
             sql.Identifier(schema),
             sql.Literal(policy.links),
             sql.Literal(policy.build_depth),

@@ -58,7 +58,7 @@ async def _build(run: JobRun, space: SpaceIndexes, seen: Seen) -> None:
     async with index_builder(_owner(run.adapters)) as builder:
         if builder is None:
             raise JobFailed("index_busy")
-        building = asyncio.ensure_future(builder.build(name, seen.frontier, condition, seen.rows, run.adapters.indexes))
+        building = asyncio.ensure_future(builder.build(name, seen, condition, run.adapters.indexes))
         try:
             while not (await asyncio.wait((building,), timeout=_LOOK_EVERY_S))[0]:
                 await run.tell(f"building_{seen.frontier}", min(await builder.built(), seen.rows), seen.rows)
@@ -95,7 +95,7 @@ async def _measure(run: JobRun, space: SpaceIndexes, seen: Seen) -> None:
     await space.note_measured(seen, overlap, state, run.adapters.clock())
     if state != "ready":
         log.warning(
-            "a vector index over %d rows finds %d of 1000 nearest, %d are wanted: %s", seen.rows, overlap.thousandths, policy.least_overlap, state
+            "a vector index over %d rows finds %d of 1000 nearest, %d are wanted: %s", seen.rows, overlap.thousandths, policy.wanted_overlap(seen.rows), state
         )
 
 

@@ -11,25 +11,28 @@ def upgrade() -> None:
 
 
 _TABLES = """
--- The index over one space's vectors in one frontier and, for relationships, one generation; written by the worker alone.
+-- The index over one space's vectors of one contract in one frontier and, for relationships, one generation; written by the worker alone.
 -- Its name stands here for whoever looks; searches ask for the state, and an index that is not there costs only time.
 create table commonlore.vector_index (
     team_id uuid not null,
     space_epoch bigint not null,
     frontier text not null check (frontier in ('evidence', 'relationship')),
+    contract_id smallint not null references commonlore.embedding_contract (contract_id),
     -- 0 for evidence.
     generation integer not null check (generation >= 0),
     index_name text not null check (index_name ~ '^[a-z0-9_]{1,63}$'),
     state text not null check (state in ('building', 'ready', 'poor', 'degraded')),
+    -- Candidates that a search keeps.
+    ef_search integer check (ef_search between 1 and 1000),
     -- At the last measurement: rows, and the share of the exact nearest that was found, in thousandths, over so many queries.
     row_count bigint check (row_count >= 0),
     overlap integer check (overlap between 0 and 1000),
     query_count integer check (query_count >= 0),
     measured_at timestamptz,
-    primary key (team_id, space_epoch, frontier, generation),
+    primary key (team_id, space_epoch, frontier, contract_id, generation),
     foreign key (team_id, space_epoch) references commonlore.space_epoch (team_id, space_epoch),
     check ((measured_at is null) = (overlap is null)),
-    check (state = 'building' or overlap is not null)
+    check (state = 'building' or (overlap is not null and ef_search is not null))
 );
 select commonlore.isolate('commonlore.vector_index', 'space', 'none', 'remove');
 

@@ -69,8 +69,8 @@ select
               and z.team_id = %(team_id)s::uuid -- tenant
               and z.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_hypotheses,
-    (select jsonb_object_agg(i.frontier, i.state) from commonlore.vector_index i
-     where i.state in ('ready', 'degraded') and i.generation in (0, g.generation)
+    (select jsonb_object_agg(i.frontier, jsonb_build_array(i.state, i.ef_search)) from commonlore.vector_index i
+     where i.state in ('ready', 'degraded') and i.contract_id = c.contract_id and i.generation in (0, g.generation)
        and i.team_id = %(team_id)s::uuid -- tenant
        and i.space_epoch = %(space_epoch)s::bigint -- tenant
     ) as vector_indexes,

@@ -3,51 +3,57 @@
 -- name: read_indexes
 -- A row for each frontier of the open space that has vectors or an index, evidence first: rows by its statistics, what is noted, and
 -- whether the index stands in the catalogue (null: it does not; false: its building was cut off).
--- Of relationships, the generation that serves and those that an index was made for.
-with sizes as (
-    select 'evidence' as frontier, 0 as generation, sum(s.parts)::bigint as row_count
-    from commonlore.evidence_statistic s
-    where s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+-- Rows are those of the served contract and, of relationships, of its generation that serves; of others, what an index was noted for.
+with served as (
+    select c.contract_id from commonlore.embedding_contract c where c.lifecycle_state = 'served'
+), sizes as (
+    select 'evidence' as frontier, k.contract_id, 0 as generation,
+           (select sum(s.parts)::bigint from commonlore.evidence_statistic s
+            where s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as row_count
+    from served k
     union all
-    select 'relationship', s.generation, sum(s.documents)::bigint
-    from commonlore.relationship_statistic s
-    where s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-      and s.generation = (
-          select max(p.generation) from commonlore.projection_generation p
-          where p.source_kind = 'relationship' and p.state = 'current'
-            and p.team_id = %(team_id)s::uuid -- tenant
-      )
-    group by s.generation
+    select 'relationship', p.contract_id, p.generation,
+           (select sum(s.documents)::bigint from commonlore.relationship_statistic s
+            where s.generation = p.generation
+              and s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
+           )
+    from commonlore.projection_generation p
+    join served k on k.contract_id = p.contract_id
+    where p.source_kind = 'relationship' and p.state = 'current'
+      and p.team_id = %(team_id)s::uuid -- tenant
 ), noted as (
-    select i.frontier, i.generation, i.index_name, i.state, i.row_count, i.measured_at
+    select i.frontier, i.contract_id, i.generation, i.state, i.row_count, i.measured_at
     from commonlore.vector_index i
     where i.team_id = %(team_id)s::uuid -- tenant
       and i.space_epoch = %(space_epoch)s::bigint -- tenant
 )
-select frontier, generation, coalesce(z.row_count, 0) as row_count, n.state, n.row_count as measured_rows, n.measured_at,
+select frontier, contract_id, generation, coalesce(z.row_count, 0) as row_count, n.state, n.row_count as measured_rows, n.measured_at,
        (select x.indisvalid from pg_catalog.pg_index x
         join pg_catalog.pg_class c on c.oid = x.indexrelid
-        where c.relname = frontier || '_vector_1_near_' || %(space_epoch)s::bigint || case generation when 0 then '' else '_' || generation end
+        where c.relname = frontier || '_vector_' || contract_id || '_near_' || %(space_epoch)s::bigint
+                          || case generation when 0 then '' else '_' || generation end
           and c.relnamespace = 'commonlore'::regnamespace) as is_valid
 from sizes z
-full join noted n using (frontier, generation)
+full join noted n using (frontier, contract_id, generation)
 where coalesce(z.row_count, 0) > 0 or n.state is not null
-order by frontier, generation;
+order by frontier, contract_id, generation;
 
 -- name: note_building
 -- From here on searches of the frontier are exact.
-insert into commonlore.vector_index (team_id, space_epoch, frontier, generation, index_name, state)
-values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(frontier)s::text, %(generation)s::int, %(index_name)s::text, 'building')
-on conflict (team_id, space_epoch, frontier, generation)
-do update set index_name = excluded.index_name, state = 'building', row_count = null, overlap = null, query_count = null, measured_at = null;
+insert into commonlore.vector_index (team_id, space_epoch, frontier, contract_id, generation, index_name, state)
+values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(frontier)s::text, %(contract_id)s::smallint, %(generation)s::int, %(index_name)s::text, 'building')
+on conflict (team_id, space_epoch, frontier, contract_id, generation)
+do update set index_name = excluded.index_name, state = 'building', ef_search = null, row_count = null, overlap = null, query_count = null,
+              measured_at = null;
 
 -- name: note_measured
 update commonlore.vector_index i
-set state = %(state)s::text, row_count = %(row_count)s::bigint, overlap = %(overlap)s::int, query_count = %(query_count)s::int,
+set state = %(state)s::text, ef_search = %(ef_search)s::int, row_count = %(row_count)s::bigint, overlap = %(overlap)s::int, query_count = %(query_count)s::int,
     measured_at = %(now)s::timestamptz
-where i.frontier = %(frontier)s::text and i.generation = %(generation)s::int
+where i.frontier = %(frontier)s::text and i.contract_id = %(contract_id)s::smallint and i.generation = %(generation)s::int
   and i.team_id = %(team_id)s::uuid -- tenant
   and i.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
@@ -62,7 +68,7 @@ do update set overlap = excluded.overlap, least_overlap = least(vector_overlap.l
 
 -- name: forget_index
 delete from commonlore.vector_index i
-where i.frontier = %(frontier)s::text and i.generation = %(generation)s::int
+where i.frontier = %(frontier)s::text and i.contract_id = %(contract_id)s::smallint and i.generation = %(generation)s::int
   and i.team_id = %(team_id)s::uuid -- tenant
   and i.space_epoch = %(space_epoch)s::bigint -- tenant
 ;

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Frontier = Literal["evidence", "relationship"]
 Step = Literal["build", "measure", "drop", "forget"]
@@ -14,8 +15,24 @@ IndexState = Literal["building", "ready", "poor", "degraded"]
 SEARCHED: tuple[IndexState, ...] = ("ready", "degraded")
 # Rows that a recall asks of an index at least; a measurement asks for as many.
 SEARCH_DEPTH = 200
-# What pgvector takes.
-_LEAST_EF_SEARCH, _MOST_EF_SEARCH = 400, 1000
+# As many candidates as a search by an index keeps at most; pgvector takes no more.
+MOST_BY_INDEX = 1_000
+
+
+class IndexUse(NamedTuple):
+    """How a recall searches a space by its index: `ef_search` candidates are kept."""
+
+    state: IndexState
+    ef_search: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How many of the exact nearest an index finds while it keeps `ef_search` candidates, in thousandths, over so many queries."""
+
+    thousandths: int
+    queries: int
+    ef_search: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +43,7 @@ class Seen:
     """
 
     frontier: Frontier
+    contract_id: int
     generation: int
     rows: int
     is_valid: bool | None = None
@@ -38,18 +56,21 @@ class Seen:
 class VectorIndexPolicy:
     """Counts are rows of one space's vectors in one frontier.
 
-    From `build_from` on an index is built; it goes when less than half of that is left. `least_overlap`, in thousandths, is
-    how many of the exact nearest 60 a search by the index must find on average over `queries` of them.
+    From `build_from` on an index is built; it goes when less than half of that is left. Over `queries` of them, a search by
+    the index must find `least_overlap` thousandths of the exact nearest 60, or `least_overlap_beyond` in a space that is too
+    large to be searched exactly. Searches keep the least of `depths` that finds enough.
     """
 
     build_from: int = 20_000
     least_overlap: int = 990
+    least_overlap_beyond: int = 970
     exact_at_most: int = 200_000
     queries: int = 40
     nearest: int = 60
     measure_every: timedelta = timedelta(hours=24)
     links: int = 16
     build_depth: int = 128
+    depths: tuple[int, ...] = (200, 400, 800)
 
     def is_wanted(self, rows: int, *, exists: bool) -> bool:
         """Whether a space of that size should have an index; one that exists is kept for a while when the space shrinks."""
@@ -57,9 +78,17 @@ class VectorIndexPolicy:
 
     def state(self, overlap: int, rows: int) -> IndexState:
         """How searches go on after a measurement."""
-        if overlap >= self.least_overlap:
+        if overlap >= self.wanted_overlap(rows):
             return "ready"
         return "poor" if rows <= self.exact_at_most else "degraded"
+
+    def wanted_overlap(self, rows: int) -> int:
+        """What an index over that many rows must find, in thousandths."""
+        return self.least_overlap if rows <= self.exact_at_most else self.least_overlap_beyond
+
+    def least_that_finds_enough(self, found: Sequence[Overlap], rows: int) -> Overlap:
+        """Of measurements at rising depths the first that finds enough, else the last."""
+        return next((overlap for overlap in found if overlap.thousandths >= self.wanted_overlap(rows)), found[-1])
 
     def step(self, seen: Seen, now: datetime) -> Step | None:
         """What is to be done next for one frontier of a space; None when it is as it should be."""
@@ -83,8 +112,3 @@ def size_bucket(rows: int) -> int:
     while power * 10 <= rows:
         power *= 10
     return max((step * power for step in (1, 2, 5) if step * power <= rows), default=0)
-
-
-def ef_search(rows_wanted: int) -> int:
-    """Candidates that a search by the index keeps: as many as are wanted, within what pgvector takes."""
-    return min(max(rows_wanted, _LEAST_EF_SEARCH), _MOST_EF_SEARCH)

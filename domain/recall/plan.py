@@ -11,7 +11,7 @@ from uuid import UUID
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Vectors
-from commonlore.domain.projection.vector_index import IndexState
+from commonlore.domain.projection.vector_index import IndexUse
 from commonlore.domain.recall.contract import READS_HINTS
 from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.hints import NO_HINTS, QueryHints, parse_hints
@@ -77,8 +77,8 @@ class SpaceStatistics:
     has_sessions: bool = False
     texts: int = 0
     contract_id: int = 1
-    evidence_index: IndexState | None = None
-    relationship_index: IndexState | None = None
+    evidence_index: IndexUse | None = None
+    relationship_index: IndexUse | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -112,8 +112,8 @@ class SpacePlan:
     communities: CommunityGate | None
     has_sessions: bool
     contract_id: int = 1
-    evidence_index: IndexState | None = None
-    relationship_index: IndexState | None = None
+    evidence_index: IndexUse | None = None
+    relationship_index: IndexUse | None = None
     has_hypotheses: bool = False
 
 

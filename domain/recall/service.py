@@ -97,11 +97,13 @@ async def recall(
 def _state_vectors(state: RecallState, embedded: QueryVector, statistics: Sequence[tuple[Space, SpaceStatistics]]) -> None:
     if embedded.failure is not None:
         state.degradations.add(Degradation("evidence", embedded.failure))
-    elif any(found.evidence_index == "degraded" for _, found in statistics):
+    elif any(found.evidence_index is not None and found.evidence_index.state == "degraded" for _, found in statistics):
         state.degradations.add(Degradation("evidence", "evidence_vector_approximate"))
     if not state.intent.relationships_wanted:
         return
-    if embedded.failure is None and any(found.relationship_index == "degraded" for _, found in statistics):
+    if embedded.failure is None and any(
+        found.relationship_index is not None and found.relationship_index.state == "degraded" for _, found in statistics
+    ):
         state.degradations.add(Degradation("relationships", "relationship_vector_approximate"))
     gates = {found.generation_state for _, found in statistics}
     if "failed" in gates:

@@ -199,7 +199,7 @@ async def test_a_lost_index_costs_time_and_nothing_else(memory: Memory, large: L
 @pytest.mark.parametrize(("exact_at_most", "state", "said"), [(10_000, "poor", False), (0, "degraded", True)])
 async def test_an_index_that_finds_too_little_is_not_trusted(memory: Memory, large: Large, exact_at_most: int, state: str, said: bool) -> None:
     """The search is exact instead, and nothing is missing; where that would take too long the answer says what may be."""
-    await tend(memory, large.holder, replace(SMALL, least_overlap=1_001, exact_at_most=exact_at_most))
+    await tend(memory, large.holder, replace(SMALL, least_overlap=1_001, least_overlap_beyond=1_001, exact_at_most=exact_at_most))
     memory.sql("select pg_stat_reset()")
     found = await memory.recall(large.holder, "otter and lantern")
 
