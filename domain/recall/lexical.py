@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
+# Postings that are read whatever they tell, and the share of texts beyond which a term tells too little to read more.
+_CHEAP, _EVERYWHERE = 1_000, 0.9
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalStatistics:
     """Counts of one space and frontier: searchable texts, the sum of their lengths in terms, and texts per query term."""
@@ -22,7 +26,7 @@ class LexicalStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """`terms` with their inverse document frequency, rarest first; `dropped` went over the budget."""
+    """`terms` with their inverse document frequency, rarest first; `dropped` went over the budget or tell nothing."""
 
     terms: tuple[str, ...]
     weights: tuple[float, ...]
@@ -32,6 +36,7 @@ class TermWeights:
 def weigh(terms: Sequence[str], statistics: LexicalStatistics, *, postings_budget: int) -> TermWeights:
     """The terms that occur in the space, rarest first, ties by term, as many as the budget of postings allows; one at least.
 
+    A term of more than nine tenths of the texts tells next to nothing of any; beyond 1,000 postings it is dropped beside others.
     Weight: ln(1 + (N - n + 0.5) / (n + 0.5)), never negative.
 
     Source: decisions.md 18; the idf of Lucene's BM25Similarity.
@@ -40,7 +45,7 @@ def weigh(terms: Sequence[str], statistics: LexicalStatistics, *, postings_budge
     kept: list[tuple[int, str]] = []
     spent = 0
     for count, term in present:
-        if kept and spent + count > postings_budget:
+        if kept and (spent + count > postings_budget or (count > _CHEAP and count > _EVERYWHERE * statistics.documents)):
             break
         kept.append((count, term))
         spent += count

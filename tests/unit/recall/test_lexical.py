@@ -54,5 +54,14 @@ def test_no_weight_is_negative_even_when_counts_disagree() -> None:
     assert all(weight > 0 for weight in weigh(["a", "b"], statistics(3, a=3, b=9), postings_budget=100).weights)
 
 
+def test_a_term_that_stands_everywhere_is_not_read_for_nothing() -> None:
+    """The labels in every document of a relationship: their postings are most of a large space's. Cheap, or alone, they count."""
+    assert ("rare",) == weigh(["rare", "label"], statistics(2_000, rare=5, label=1_801), postings_budget=20_000).terms
+    assert ("label",) == weigh(["rare", "label"], statistics(2_000, rare=5, label=1_801), postings_budget=20_000).dropped
+    assert ("rare", "label") == weigh(["rare", "label"], statistics(2_000, rare=5, label=1_800), postings_budget=20_000).terms
+    assert ("rare", "label") == weigh(["rare", "label"], statistics(1_000, rare=5, label=1_000), postings_budget=20_000).terms
+    assert ("label",) == weigh(["label"], statistics(2_000, label=2_000), postings_budget=20_000).terms
+
+
 def test_an_empty_space_has_an_average_of_one() -> None:
     assert (1.0, 12.0) == (LexicalStatistics().average_length, statistics(5).average_length)
