@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.databases import TestDatabase, clone, drop, make_template
+
+# Some tests import the model's runtime before `commonlore.db.embedding` keeps it from reporting to its maker.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.integration.cli.conftest import Home, Run, Service
 def test_the_demo_shows_everything_and_can_be_run_again(home: Home, run: Run) -> None:
     """Import, relationships, recalls, a trace and another team that finds nothing; a second run stores nothing twice.
 
-    A database that COMMONLORE_DATABASE_URL names is left alone, and the demo says so.
+    A database that COMMONLORE_DATABASE_URL names is left alone, and the demo says so. The README shows what it really answers.
     """
 
     first = json.loads(run(home.path, "demo", "--home", str(home.path), "--json").stdout)
@@ -25,9 +25,17 @@ def test_the_demo_shows_everything_and_can_be_run_again(home: Home, run: Run) ->
     assert ["I prefer the LXDE", "how can i find ou", "Ubuntu plans on s"] == [recall["contexts"][0][:17] for recall in first["recalls"]]
     assert (0, "") == (second.returncode, second.stderr)
     assert "244 imported by an earlier run" in second.stdout
+    assert [] == [line for line in _shown_in_readme() if line.strip() not in second.stdout]
     assert "the demo leaves that database alone" in second.stdout
     assert "marker-secret" not in second.stdout
     assert re.search(r"cl_[0-9a-f]{32}_", second.stdout) is None
+
+
+def _shown_in_readme() -> list[str]:
+    page = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    block = re.search(r"## One recall\n.*?```text\n(.*?)```", page, re.DOTALL)
+    assert block is not None
+    return block[1].splitlines()
 
 
 def test_an_import_goes_on_after_a_correction(home: Home, tmp_path: Path, run: Run, start: Callable[..., Service]) -> None:

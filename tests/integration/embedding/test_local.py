@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -344,3 +347,14 @@ def test_an_absent_model_is_refused(tmp_path: Path) -> None:
 
     assert refused.value.code == "model_invalid"
     assert str(tmp_path) not in refused.value.message
+
+
+def test_the_model_reports_to_nobody(tmp_path: Path) -> None:
+    """Its runtime would send events to its maker and keep a device id below the home, unless it is told before it is imported."""
+    # Not the whole environment: the runtime keeps still by itself where it sees a test or a build.
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    program = "from commonlore.db.embedding.local import LocalEmbedder; LocalEmbedder().close()"
+
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=60)
+
+    assert list(tmp_path.rglob("*")) == []
