@@ -81,7 +81,7 @@ async def _submit(session: DelegationSession, key: BriefKey, request: SubmitVerd
     verdict = KINDS[key.kind].verdicts[request.decision]
     applied = None
     if verdict.is_applied:
-        applied = await _APPLY[request.decision](decided)
+        applied = await APPLY[request.decision](decided)
     else:
         await _require_current(decided)
     detail = {
@@ -219,7 +219,7 @@ async def _summarise(decided: Decided) -> Applied:
     return {"operation": "keep_summary", "community_id": str(community_id)}
 
 
-_APPLY: Mapping[Decision, Callable[[Decided], Awaitable[Applied]]] = MappingProxyType(
+APPLY: Mapping[Decision, Callable[[Decided], Awaitable[Applied]]] = MappingProxyType(
     {
         "entailed": _entail,
         "contradicted": _contradict,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from commonlore.api.cli.output import Output
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.tenancy.key import parse
 
@@ -50,3 +51,15 @@ def post(url: str, key: str | None, operation: str, body: dict[str, Any]) -> tup
 def show_refusal(answer: dict[str, Any]) -> None:
     """What went wrong and what to do next, on standard error."""
     click.echo(f"Error: {answer.get('message', 'the service did not answer as expected')}\n{answer.get('remediation', '')}", err=True)
+
+
+def answered(output: Output, found: tuple[int, dict[str, Any]], say: Callable[[dict[str, Any]], None]) -> int:
+    """Show an answer of `post`, or what was refused; the exit code."""
+    status, answer = found
+    if output.as_json:
+        output.document(answer)
+    elif status == 200:
+        say(answer)
+    else:
+        show_refusal(answer)
+    return 0 if status == 200 else 1
