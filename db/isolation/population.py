@@ -226,6 +226,7 @@ def sample_value(kind: str) -> Any:
         "json": "{}",
         "text[]": [],
         "uuid[]": [],
+        "integer[]": [],
         "date": "2026-01-01",
     }
     return by_type.get(kind)
