@@ -50,8 +50,6 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "conflict": Lazy("commonlore.api.cli.conflict", "conflict", "List, show and decide conflicts."),
     "brief": Lazy("commonlore.api.cli.brief", "brief", "List, take and answer questions that need judgement."),
     "delegate": Lazy("commonlore.api.cli.delegate", "delegate", "Let a language model answer briefs."),
-    "brief": Lazy("commonlore.api.cli.brief", "brief", "List, take and answer questions that need judgement."),
-    "delegate": Lazy("commonlore.api.cli.delegate", "delegate", "Let a language model answer briefs."),
     "entity": Lazy("commonlore.api.cli.curation", "entity", "Merge, split, rename and name entities of the shared space."),
     "predicate": Lazy("commonlore.api.cli.curation", "predicate", "List and define predicates of the shared space."),
     "correct": Lazy("commonlore.api.cli.correction", "correct", "Correct a relationship through a running service."),
