@@ -15,15 +15,17 @@ from psycopg.rows import dict_row
 
 from commonlore.db.backlog import sweep
 from commonlore.db.frontier import OPEN_NEAR
+from commonlore.db.settings import read_settings
 from commonlore.db.vector_indexes import index_builder
 from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, TEND_VECTOR_INDEXES, JobFailed
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
+from commonlore.workers import main as worker_main
 from commonlore.workers.handlers import HANDLERS
 from tests.integration.database.test_plans import VECTOR, explained
 from tests.integration.memory.test_worker import as_worker, shared_space
 from tests.support.databases import TestDatabase, clone, drop
 from tests.support.jobs import a_turn
-from tests.support.memory import Holder, Memory, contexts
+from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts
 
 TEXTS = 560
 SMALL = VectorIndexPolicy(build_from=500, queries=6)
@@ -203,7 +205,10 @@ async def test_an_index_that_finds_too_little_is_not_trusted(memory: Memory, lar
     memory.sql("select pg_stat_reset()")
     found = await memory.recall(large.holder, "otter and lantern")
 
+    await answers(memory, large.holder)
+
     assert [("evidence", state)] == memory.sql(NOTED)
+    assert said == (await scanned(memory) > 0)
     assert said == (("evidence", "evidence_vector_approximate") in {(item["frontier"], item["code"]) for item in found["degradations"]})
     assert said == (len(found["degradations"]) == 1)
 
@@ -241,6 +246,25 @@ async def test_one_index_is_built_at_a_time(memory: Memory, large: Large) -> Non
 
     assert "index_busy" == failed.value.reason
     assert [("evidence", "building")] == memory.sql(NOTED)
+
+
+async def test_a_worker_process_builds_what_a_sweep_asks_for(memory: Memory, large: Large) -> None:
+    """Through the real queue, with the number of rows from the settings."""
+    settings = read_settings({"COMMONLORE_VECTOR_INDEX_ROWS": "500"})
+    async with as_worker(memory) as worker:
+        await sweep(worker.adapters.pool, indexes=SMALL)
+    running = worker_main.run(
+        settings,
+        memory.database.worker_conninfo,
+        wait=False,
+        make_embedder=ServedHashEmbedder,
+        owner_conninfo=memory.database.maintenance_conninfo,
+    )
+    await asyncio.wait_for(running, 60)
+
+    assert [(True,)] == memory.sql(INDEX)
+    assert [("evidence", "ready")] == memory.sql(NOTED)
+    assert [("succeeded", None)] == memory.sql("select state, reason from commonlore.job where kind = 'tend_vector_indexes'")
 
 
 async def test_a_worker_that_does_not_know_the_owner_builds_nothing(memory: Memory, large: Large) -> None:
