@@ -2,9 +2,9 @@
 
 Texts with a relationship go the service's own way of writing, in this process. The others are prepared by the same function and
 copied into the tables of evidence as the superuser: the same rows, without the checks of a write.
-Vectors of the first `embedded` texts are the model's, kept in a file for the next run. Every other text, and every document of
-a relationship, gets a mixture of two of them with noise: as crowded as real texts are, but it says nothing of what it means.
-So known items are drawn from the first texts alone, and the table says how many those were.
+Vectors of the first `embedded` texts are the model's, kept in a file for the next run, and so are those of the documents of
+relationships. Every other text gets a mixture of two of them with noise: as crowded as real texts are, but it says nothing of what
+it means. So known items are drawn from the first texts alone, and the table says how many those were.
 """
 
 from __future__ import annotations
@@ -66,12 +66,13 @@ def embedded_vectors(texts: Sequence[str], cache: Path | None) -> dict[str, Vect
 
 
 class TableEmbedder:
-    """The served contract out of a table; what is not in it is a mixture that its own text chooses."""
+    """The served contract out of a table. A text that is `mixed` is a mixture that it chooses itself; any other the model embeds."""
 
-    def __init__(self, table: Mapping[str, Vectors], count_tokens: Callable[[str], int]) -> None:
+    def __init__(self, table: Mapping[str, Vectors], mixed: Iterable[str], model: LocalEmbedder) -> None:
         self._table = dict(table)
         self._known = np.array(list(table.values()))
-        self._count_tokens = count_tokens
+        self._mixed = frozenset(mixed).difference(self._table)
+        self._model = model
 
     @property
     def contract(self) -> EmbeddingContract:
@@ -82,15 +83,18 @@ class TableEmbedder:
         return 254
 
     def count_tokens(self, text: str) -> int:
-        return self._count_tokens(text)
+        return self._model.count_tokens(text)
 
     async def embed_query(self, text: str) -> Vectors:
-        return self.vector(text)
+        return await self._model.embed_query(text)
 
     async def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        return np.array([self.vector(text) for text in texts])
+        others = [text for text in texts if text not in self._table and text not in self._mixed]
+        made = dict(zip(others, await self._model.embed_texts(others), strict=True)) if others else {}
+        return np.array([made[text] if text in made else self.vector(text) for text in texts])
 
     def vector(self, text: str) -> Vectors:
+        """Of a text that is in the table or mixed."""
         found = self._table.get(text)
         return self._mixture(text) if found is None else found
 

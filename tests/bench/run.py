@@ -120,8 +120,9 @@ class Copied:
     embedded: int
 
     @classmethod
-    def of(cls, texts: Sequence[str], cache: Path | None) -> Copied:
-        return cls(TableEmbedder(embedded_vectors(texts, cache), LocalEmbedder(threads=1).count_tokens), len(texts))
+    def of(cls, texts: Sequence[str], embedded: int, cache: Path | None) -> Copied:
+        first = texts[:embedded]
+        return cls(TableEmbedder(embedded_vectors(first, cache), texts[embedded:], LocalEmbedder(threads=2)), len(first))
 
     async def load(self, database: Database, key: str, texts: Sequence[str]) -> float:
         """As `load`: every fifth text with its relationship by the service's own way of writing, the others copied."""
@@ -337,7 +338,7 @@ def main() -> None:
     arguments = parser.parse_args()
     every = pieces(arguments.datasets, arguments.parts + arguments.others * 100)
     texts, spare = every[: arguments.parts], every[arguments.parts :]
-    copied = Copied.of(every[: arguments.embedded], arguments.vectors) if arguments.copy else None
+    copied = Copied.of(every, arguments.embedded, arguments.vectors) if arguments.copy else None
     with running() as service, open_database(read_settings({"COMMONLORE_HOME": str(service.home)})) as database:
         admin = database.admin_conninfo
         results = with_floors(asyncio.run(measure(service, texts, spare, arguments.others, database, copied)), admin, service.key, texts)

@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from commonlore.db.backlog import sweep
-from commonlore.db.frontier import OPEN_NEAR
+from commonlore.db.frontier import NEAR, OPEN_NEAR
 from commonlore.db.settings import read_settings
 from commonlore.db.vector_indexes import index_builder
 from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, TEND_VECTOR_INDEXES, JobFailed
@@ -158,6 +158,13 @@ async def test_the_plan_that_is_made_once_uses_the_index(memory: Memory, large: 
         ours = explained(connection, in_one_space(OPEN_NEAR["evidence_vector"], team, epoch), values)
         foreign = explained(connection, in_one_space(OPEN_NEAR["evidence_vector"], UUID(int=7), epoch), values)
 
+        values["known_evidence_ids"], values["present"] = [], True
+        statement = in_one_space(NEAR["evidence_vector"], team, epoch).encode()
+        nearest = [row["evidence_id"] for row in connection.execute(statement, values).fetchall()]
+        others = [row["evidence_id"] for row in connection.execute(statement, {**values, "known_evidence_ids": nearest[:50]}).fetchall()]
+
+    assert (200, 200) == (len(nearest), len(others))
+    assert not {*nearest[:50]} & {*others}
     name = f"evidence_vector_1_near_{epoch}"
     assert [False, True, False] == [any(node.get("Index Name") == name and node["Actual Rows"] for node in nodes) for nodes in (plain, ours, foreign)]
     assert {200} == {int(nodes[0]["Actual Rows"]) for nodes in (plain, ours, foreign)}
