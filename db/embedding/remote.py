@@ -140,17 +140,13 @@ class RemoteEmbedder:
         return await self._send("POST", path, body, count)
 
     async def _send(self, method: str, path: str, body: dict[str, Any] | None, count: int) -> dict[str, Any]:
-        most = _BYTES_PER_ANSWER + count * self.contract.dimensions * _BYTES_PER_NUMBER
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                async with self._client().stream(method, self._settings.url.rstrip("/") + path, json=body) as answer:
-                    if answer.status_code != 200:
-                        raise EmbeddingUnavailable("unreachable" if answer.status_code == 429 or answer.status_code >= 500 else "rejected")
-                    content = b""
-                    async for piece in answer.aiter_bytes():
-                        content += piece
-                        if len(content) > most:
-                            raise EmbeddingMalformed("the answer is longer than any that was asked for")
+                try:
+                    content = await self._receive(method, path, body, count)
+                except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                    # A connection that was kept may be closed by now; the same question is asked once more.
+                    content = await self._receive(method, path, body, count)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise EmbeddingUnavailable("timed_out") from error
         except httpx.HTTPError as error:
@@ -162,6 +158,18 @@ class RemoteEmbedder:
         if not isinstance(found, dict):
             raise EmbeddingMalformed("the answer is no JSON object")
         return found
+
+    async def _receive(self, method: str, path: str, body: dict[str, Any] | None, count: int) -> bytes:
+        most = _BYTES_PER_ANSWER + count * self.contract.dimensions * _BYTES_PER_NUMBER
+        async with self._client().stream(method, self._settings.url.rstrip("/") + path, json=body) as answer:
+            if answer.status_code != 200:
+                raise EmbeddingUnavailable("unreachable" if answer.status_code == 429 or answer.status_code >= 500 else "rejected")
+            content = b""
+            async for piece in answer.aiter_bytes():
+                content += piece
+                if len(content) > most:
+                    raise EmbeddingMalformed("the answer is longer than any that was asked for")
+            return content
 
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()

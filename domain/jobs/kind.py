@@ -72,7 +72,7 @@ EMBED_PARTS = JobKind("embed_parts", "embedding", "space")
 # The same for the contracts that are kept beside the served one.
 EMBED_CONTRACT = JobKind("embed_contract", "embedding", "space", priority=-10)
 # Builds a generation of relationship documents from the one that serves; clears a retired one away.
-BUILD_GENERATION = JobKind("build_generation", "projection", "team", priority=-5)
+BUILD_GENERATION = JobKind("build_generation", "projection", "team", priority=-5, retry=RetryPolicy(max_attempts=20, first_pause_s=1.0, factor=1.5))
 CLEAR_GENERATION = JobKind("clear_generation", "projection", "team", priority=-20)
 RENDER_DOCUMENTS = JobKind("render_documents", "embedding", "space", priority=10)
 FOLD_STATISTICS = JobKind("fold_statistics", "upkeep", "space")

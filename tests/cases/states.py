@@ -12,6 +12,7 @@ REFERENCE = "tests/unit/cli/test_reference.py"
 COMMUNITIES = "tests/integration/memory/test_communities.py"
 DETECT = "tests/unit/community/test_detect.py"
 KILLED = "tests/integration/jobs/test_killed_worker.py"
+CONTRACTS = "tests/integration/projection/test_contracts.py"
 SCRATCH = "tests/integration/isolation/test_scratch.py"
 
 # Case: the tests that prove it.
@@ -25,6 +26,17 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         f"{SCRATCH}::test_with_the_policies_gone_the_policies_alone_do_not_isolate",
     ),
     "B025-b": ("tests/integration/cli/test_jobs.py::test_foreign_and_missing_jobs_are_answered_alike_and_nothing_changes",),
+    "B043-a": (
+        f"{CONTRACTS}::test_a_process_without_an_embedder_of_the_served_contract_answers_by_words_and_says_so",
+        f"{CONTRACTS}::test_a_contract_of_another_dimension_is_filled_switched_and_switched_back",
+    ),
+    "B043-c": (
+        f"{CONTRACTS}::test_what_cannot_be_started_is_refused_by_name_and_changes_nothing",
+        "tests/integration/embedding/test_remote.py::test_a_wrong_entry_stops_the_start_and_says_why",
+    ),
+    "B045-a": (
+        "tests/integration/projection/test_generations.py::test_a_failing_document_is_isolated_and_counted_and_does_not_switch_off_the_team",
+    ),
     "B057-a": (
         f"{REFERENCE}::test_the_compose_file_has_each_part_once_with_a_health_check",
         f"{REFERENCE}::test_the_compose_file_has_no_default_secret_and_no_open_port",
@@ -43,6 +55,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "tests/integration/memory/test_community_runs.py::test_more_than_a_run_takes_is_said_and_the_last_snapshot_stays",
     ),
     "B154-a": (f"{COMMUNITIES}::test_a_retracted_text_leaves_the_summary_the_members_and_the_names",),
+    "B129-a": (f"{CONTRACTS}::test_a_remote_embedder_that_takes_its_time_holds_no_transaction_open",),
     "B173-b": ("tests/unit/api/test_tables.py::test_the_bounds_that_are_shown_are_those_that_hold",),
     "B174-a": ("tests/unit/api/test_tables.py::test_a_tool_name_suits_every_host",),
     "B176-a": (f"{MCP}::test_every_accept_header_is_served",),
@@ -67,7 +80,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 _CUES = "time cues: periods read in the words of a query, and `asked_at`, by which they are read"
 _ERASURE = "erasure, after which no view has the text and a trace shows who and when alone; to retract keeps it for views of the time before"
 _EXPORT = "the SQLite file: export, import and single-user mode"
-_GENERATIONS = "projection generations: another model, rebuild, switch and rollback"
 _HNSW = "the approximate index of large spaces, built by a worker"
 _RELEASE = "a second release: there is no earlier schema with data to migrate from, and no migration fills rows that are there"
 _REDIS = "Redis, which holds what may be lost"
@@ -79,9 +91,6 @@ WAITING: dict[str, str] = {
     "B023-b": _REDIS,
     "B026-a": "a retention job that reports what it removed; ended jobs are forgotten after their time, and nobody is told how many",
     "B028-a": "named spaces as a target of remember, and a recall that is restricted to one; a call has one target, and a field of an item is refused",
-    "B043-a": _GENERATIONS,
-    "B043-c": _GENERATIONS,
-    "B045-a": _GENERATIONS,
     "B072-b": "a search for administrators: their lists have no words to match, so that no pattern reaches the database",
     "B085-b": _EXPORT,
     "B091-b": _CUES,
@@ -91,7 +100,6 @@ WAITING: dict[str, str] = {
     "B102-b": _STDIO,
     "B110-b": "named spaces, and their end by a fence (decisions.md 12 and 22)",
     "B125-a": "a list for administrators of texts whose vector failed for good; the text, its reason and the others' vectors are proven by test_worker.py",
-    "B129-a": "remote embedders, which may not hold a snapshot open; the local one may (decisions.md 9)",
     "B130-b": "limits of a team: 429 with Retry-After above its cap; several processes on one database are B121-a",
     "B132-a": _HNSW,
     "B134-a": _RELEASE,

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import httpx
+import msgspec
 import pytest
 
 from commonlore.db import contract_change, tenancy
 from commonlore.db.backlog import sweep
 from commonlore.db.embedding.local import CONTRACT
+from commonlore.db.embedding.remote import RemoteEmbedder, RemoteSettings
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.session import Pool
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ports import EmbeddingMalformed, Vectors
 from commonlore.domain.time import system_clock
-from tests.support.embedders import HashEmbedder
+from tests.support.embedders import FailingEmbedder, HashEmbedder
 from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts
 from tests.support.projection import working
 
@@ -258,3 +262,47 @@ async def test_a_process_without_an_embedder_of_the_served_contract_answers_by_w
     stored = await memory.remember(ann, content="Zebra of an old process.")
     assert UUID(stored["evidence"][0]["evidence_id"])
     assert [(2, "pending")] == memory.sql("select contract_id, search_state from commonlore.evidence_embedding_backlog where contract_id = 2")
+
+
+async def test_a_remote_embedder_that_takes_its_time_holds_no_transaction_open(memory: Memory) -> None:
+    """Neither a recall nor a write nor a job: the database is asked before and after. Nobody without a key makes it work."""
+    ann = await memory.key()
+    asked = 0
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(1.0)
+        texts = msgspec.json.decode(request.content)["input"]
+        vectors = [ServedHashEmbedder().vector(text).tolist() for text in texts]
+        return httpx.Response(200, json={"data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]})
+
+    served = RemoteSettings("openai", "https://example.org", CONTRACT.model, 384, "local")
+    several = ContractEmbedders([RemoteEmbedder(served, transport=httpx.MockTransport(slow))])
+    seen, oldest, done = memory.with_embedder(several), [0.0], asyncio.Event()
+
+    async def watch() -> None:
+        while not done.is_set():
+            found = memory.sql(
+                "select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity"
+                " where datname = current_database() and usename in ('commonlore_app', 'commonlore_worker')"
+            )
+            oldest.append(found[0][0])
+            await asyncio.sleep(0.05)
+
+    watching = asyncio.ensure_future(watch())
+    await seen.relate(ann, "Uma works on Orion.", "Uma", "works_on", "Orion")
+    await memory.with_embedder(FailingEmbedder()).remember(ann, content="Zebra for a job.")
+    async with working(memory, ann, several) as works:
+        await works.embed()
+    answer = await seen.recall(ann, "Who works on Orion?")
+    before = asked
+    with pytest.raises(CommonloreError):
+        await seen.recall(replace(ann, key=replace(ann.key, secret_sha256=bytes(32))), "Who works on Orion?")
+    done.set()
+    await watching
+
+    assert ([], before) == (answer["degradations"], asked)
+    assert asked >= 3
+    assert max(oldest) < 0.8
+    assert [(0,)] == memory.sql("select count(*) from commonlore.evidence_embedding_backlog")

@@ -1,0 +1,219 @@
+"""How fast a generation of relationship documents is rebuilt, and what recalls and writes feel of it.
+
+    python -m tests.bench.projections [--relationships 50000] [--clients 2]
+
+The database of the tests, one worker in a process of its own, recalls and writes through the service's own code in this
+one. Relationships of people with names of their own are copied into the tables. Prints one line a stage: texts a second, the
+50th and 95th percentile of a recall before and during the rebuild, and what was wrong, which is to be nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from pgvector import HalfVector
+from pgvector.psycopg import register_vector
+
+from commonlore.db.settings import read_settings
+from commonlore.domain.ids import new_id
+from commonlore.domain.projection.document import RelationshipWording, render
+from commonlore.domain.projection.posting import count_terms
+from commonlore.workers import main as worker_main
+from tests.support.copies import unchecked
+from tests.support.databases import clone, drop, make_template
+from tests.support.memory import START, Holder, Memory, ServedHashEmbedder
+from tests.support.projection import ask, states
+
+PREDICATES = ("works_on", "likes", "lives_in", "owns", "teaches", "visits")
+SYLLABLES = ("ka", "lo", "mi", "ru", "ten", "vas", "zor", "bel", "dun", "fi", "gar", "hes", "jo", "ni", "pra", "qui")
+
+
+def name_of(number: int, kind: str) -> str:
+    """A name of two words, one of which a few others share."""
+    first, second = number % 16**3, number * 7919 % 16**3
+    words = ("".join(SYLLABLES[value >> shift & 15] for shift in (0, 4, 8)) for value in (first, second))
+    return " ".join(word.capitalize() for word in words) + (" " + kind if kind else "")
+
+
+def load(memory: Memory, ann: Holder, count: int) -> None:
+    """Relationships between people and places, eligible, with documents, words, vectors and statistics."""
+    team, embedder, terms, length = ann.team_id, ServedHashEmbedder(), Counter[str](), 0
+    people, places = max(1, count // 5), max(1, count // 10)
+    with unchecked(memory.database) as connection:
+        register_vector(connection)
+        [(epoch,)] = connection.execute(
+            "select space_epoch from commonlore.space where team_id = %s and space_kind = 'team_shared'", (team,)
+        ).fetchall()
+        base = connection.execute("select * from commonlore.relationship where team_id = %s limit 1", (team,))
+        columns = [column.name for column in base.description or ()]
+        pattern = dict(zip(columns, base.fetchone() or (), strict=True))
+        entities = [(UUID(int=1 + number), name_of(number, "")) for number in range(people)]
+        entities += [(UUID(int=10**9 + number), name_of(number + 3, "Hall")) for number in range(places)]
+        with connection.cursor() as cursor:
+            with cursor.copy(
+                "copy commonlore.entity_name (team_id, space_epoch, entity_name_id, entity_id, entity_kind, display_name, name_key, name_kind, known_from) from stdin"
+            ) as rows:
+                for key, name in entities:
+                    rows.write_row((team, epoch, new_id(), key, "person", name, name.casefold(), "canonical", START))
+            made = []
+            for number in range(count):
+                subject, target = entities[number % people], entities[people + number * 31 % places]
+                predicate = PREDICATES[number // people % len(PREDICATES)]
+                text = render(RelationshipWording(subject[1], predicate.replace("_", " "), target[1], "+"))
+                made.append((new_id(), subject[0], target[0], predicate, text))
+            with cursor.copy(f"copy commonlore.relationship ({', '.join(columns)}) from stdin") as rows:
+                for key, subject_id, target_id, predicate, _ in made:
+                    own = {
+                        "relationship_id": key,
+                        "subject_entity_id": subject_id,
+                        "object_entity_id": target_id,
+                        "predicate_key": predicate,
+                        "semantic_group_key": "sg:" + hashlib.sha256(key.bytes).hexdigest(),
+                    }
+                    rows.write_row([own.get(column, pattern[column]) for column in columns])
+            with cursor.copy(
+                "copy commonlore.relationship_document (team_id, space_epoch, generation, relationship_id, source_version, document_text, search_state) from stdin"
+            ) as rows:
+                for key, _, _, _, text in made:
+                    rows.write_row((team, epoch, 1, key, 1, text, "current"))
+            with cursor.copy(
+                "copy commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length) from stdin"
+            ) as rows:
+                for key, _, _, _, text in made:
+                    counted = count_terms(text)
+                    terms.update(counted.frequencies.keys())
+                    length += counted.length
+                    for term, frequency in counted.frequencies.items():
+                        rows.write_row((team, epoch, 1, term, key, frequency, counted.length))
+            with cursor.copy(
+                "copy commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) from stdin"
+            ) as rows:
+                for key, _, _, _, text in made:
+                    rows.write_row((team, epoch, 1, key, HalfVector(embedder.vector(text))))
+            for term, documents in terms.items():
+                cursor.execute(
+                    "insert into commonlore.relationship_term_statistic values (%s, %s, 1, %s, %s, %s)", (team, epoch, term, new_id(), documents)
+                )
+            cursor.execute("insert into commonlore.relationship_statistic values (%s, %s, 1, %s, %s, %s)", (team, epoch, new_id(), count, length))
+    with psycopg.connect(memory.database.admin_conninfo, autocommit=True) as connection:
+        connection.execute("vacuum analyze")
+
+
+@dataclass
+class Felt:
+    """What one phase felt like."""
+
+    recalls: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    writes: int = 0
+
+    def line(self) -> str:
+        cuts = statistics.quantiles(self.recalls, n=20)
+        return (
+            f"recall p50 {cuts[9]:.1f} ms, p95 {cuts[18]:.1f} ms over {len(self.recalls)}; {self.writes} writes; wrong: {self.wrong[:3] or 'nothing'}"
+        )
+
+
+async def client(memory: Memory, ann: Holder, felt: Felt, until: asyncio.Event, number: int) -> None:
+    while not until.is_set():
+        begun = time.perf_counter()
+        answer = await memory.recall(ann, f"What does {name_of(number * 13 % 1000, '')} like?")
+        felt.recalls.append(1000 * (time.perf_counter() - begun))
+        number += 1
+        codes = {item["code"] for item in answer["degradations"]} - {"relationship_bound_reached"}
+        if codes or answer["search_states"]["relationships"] != "current":
+            felt.wrong.append(f"{sorted(codes)} {answer['search_states']}")
+        groups = [item["relationship_id"] for item in answer["related_relationships"]]
+        if len(groups) != len(set(groups)):
+            felt.wrong.append("a relationship twice")
+        await asyncio.sleep(0.01)
+
+
+async def writer(memory: Memory, ann: Holder, felt: Felt, until: asyncio.Event, name: str) -> None:
+    while not until.is_set():
+        await memory.relate(ann, f"{name}{felt.writes} works on Orion 1.", f"{name}{felt.writes}", "works_on", "Orion 1")
+        felt.writes += 1
+        await asyncio.sleep(0.2)
+
+
+async def phase(memory: Memory, ann: Holder, clients: int, name: str, work: Any) -> Felt:
+    """Clients and one writer for as long as the work takes."""
+    felt, until = Felt(), asyncio.Event()
+    running = [asyncio.ensure_future(client(memory, ann, felt, until, number)) for number in range(clients)]
+    running.append(asyncio.ensure_future(writer(memory, ann, felt, until, name)))
+    await work()
+    until.set()
+    await asyncio.gather(*running)
+    return felt
+
+
+async def reached(memory: Memory, ann: Holder, *wanted: str) -> None:
+    while (found := (await states(memory, ann))[max(await states(memory, ann))]) not in wanted:
+        assert found != "failed", found
+        await asyncio.sleep(0.2)
+
+
+def a_worker(conninfo: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "tests.bench.projections", "--worker", conninfo])
+
+
+async def measure(relationships: int, clients: int) -> None:
+    database = clone(make_template())
+    try:
+        async with Memory.open(database, pool_size=8) as memory:
+            ann = await memory.key(scopes=("read", "write", "admin"))
+            await memory.relate(ann, "Uma works on Orion.", "Uma", "works_on", "Orion")
+            load(memory, ann, relationships)
+            worker = a_worker(database.worker_conninfo)
+            try:
+                await asyncio.sleep(5)
+                quiet = await phase(memory, ann, clients, "Quiet", lambda: asyncio.sleep(10))
+                print(f"quiet: {quiet.line()}", flush=True)
+                await ask(memory, ann, "start")
+
+                async def rebuild() -> None:
+                    begun = time.perf_counter()
+                    await reached(memory, ann, "embedding", "standby")
+                    texts = time.perf_counter() - begun
+                    await reached(memory, ann, "standby")
+                    print(f"texts: {relationships / texts:,.0f}/s; whole: {time.perf_counter() - begun:.1f} s", flush=True)
+
+                busy = await phase(memory, ann, clients, "Busy", rebuild)
+                print(f"during: {busy.line()}", flush=True)
+                await ask(memory, ann, "activate")
+                served = await phase(memory, ann, clients, "Served", lambda: asyncio.sleep(5))
+                await ask(memory, ann, "roll_back")
+                back = await phase(memory, ann, clients, "Back", lambda: asyncio.sleep(5))
+                print(f"activated: {served.line()}\nrolled back: {back.line()}", flush=True)
+            finally:
+                worker.terminate()
+                worker.wait(30)
+    finally:
+        drop(database.name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--relationships", type=int, default=50_000)
+    parser.add_argument("--clients", type=int, default=1)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        asyncio.run(worker_main.run(read_settings({}), given.worker, make_embedder=ServedHashEmbedder))
+    else:
+        asyncio.run(measure(given.relationships, given.clients))
+
+
+if __name__ == "__main__":
+    main()

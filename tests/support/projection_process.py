@@ -1,0 +1,65 @@
+"""A worker that kills itself with SIGKILL at a named place of a rebuild: `python -m tests.support.projection_process <conninfo> <place>`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from commonlore.db import backlog, contracts, projection_build
+from commonlore.db.embedding.several import ContractEmbedders
+from commonlore.db.projection_build import GenerationBuild
+from commonlore.db.session import TeamTransaction
+from commonlore.db.settings import read_settings
+from commonlore.db.vectors import of_contract
+from commonlore.workers import main as worker
+from tests.support.embedders import HashEmbedder
+from tests.support.memory import ServedHashEmbedder
+from tests.support.worker_process import QUICK, _dies
+
+BATCH = 20
+
+
+def _runs(*statements: str) -> Callable[..., bool]:
+    def when(_: Any, statement: str, **__: Any) -> bool:
+        return statement in statements
+
+    return when
+
+
+def _inside(*statements: str) -> Callable[[], None]:
+    return lambda: _dies(TeamTransaction, "execute", after=True, when=_runs(*statements))
+
+
+_BUILD, _WORKER, _CONTRACT = projection_build._SQL, backlog._SQL, contracts._SQL
+PLACES: dict[str, Callable[[], None]] = {
+    "texts written, not committed": _inside(_BUILD["copy_documents"]),
+    "a batch of texts committed": lambda: _dies(GenerationBuild, "project", after=True),
+    "texts counted, not committed": _inside(_BUILD["recount_statistics"]),
+    "vectors carried, not committed": _inside(_BUILD["carry_vectors"]),
+    "ready": lambda: _dies(GenerationBuild, "conclude", after=True),
+}
+CONTRACT_PLACES: dict[str, Callable[[], None]] = {
+    "backlog filled, not committed": _inside(of_contract(_CONTRACT["fill_backlog"], 2, 1)),
+    "a batch of vectors, not committed": _inside(of_contract(_WORKER["store_part_vectors"], 2)),
+}
+
+
+def embedders() -> ContractEmbedders:
+    return ContractEmbedders([ServedHashEmbedder(), HashEmbedder(96)])
+
+
+def small_batches() -> None:
+    projection_build.TEXT_BATCH = projection_build.VECTOR_BATCH = projection_build.CLEAR_BATCH = BATCH
+
+
+def main() -> None:
+    conninfo, place = sys.argv[1:]
+    small_batches()
+    {**PLACES, **CONTRACT_PLACES}[place]()
+    asyncio.run(worker.run(read_settings({}), conninfo, rules=QUICK, make_embedder=embedders))
+
+
+if __name__ == "__main__":
+    main()
