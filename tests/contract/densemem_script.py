@@ -1,7 +1,7 @@
 """Runs in the environment of the published client, which knows nothing of this repository.
 
 Reads JSON objects from stdin, one a line: {"endpoint", "token", "mode": "sync"|"async", "steps": [[method, request], ...]}.
-Answers each with one line: {"version", "answers"}, an answer a step: {"result"} or {"error": its class and fields}. A result
+Answers each with one line: {"version", "answers"}, an answer a step: {"result"} or {"error": its class and fields}. A tool that the client has no method for is called by its own way to call any. A result
 that does not fit the client's own types is an error of the class `ShapeError`. "$name" in a request stands for an id from an
 earlier result of the same line.
 """
@@ -69,6 +69,8 @@ def fits(kind, value):
 
 
 def learn(known, method, result):
+    if method == "list_dreams":
+        known["$hypothesis"] = result["dreams"][0]["hypothesis_id"] if result["dreams"] else None
     if method == "remember":
         splits = [split for item in result["relationship_results"] for split in item["splits"]]
         known["$relationship"] = splits[0]["relationship_id"] if splits else None
@@ -91,7 +93,7 @@ def checked(method, result):
     if method in SHAPES:
         require(SHAPES[method], result, method)
         return result
-    return result.model_dump(mode="json")
+    return result if isinstance(result, dict) else result.model_dump(mode="json")
 
 
 def finish(answers, known, method, outcome):
@@ -105,12 +107,20 @@ def finish(answers, known, method, outcome):
         answers.append({"error": {"class": "ShapeError", "message": str(error)}})
 
 
+def call(client, method, request):
+    if hasattr(client, method):
+        return getattr(client, method)(*([] if request is None else [request]))
+    if isinstance(client, densemem.SyncDenseMemClient):
+        return client._run(lambda: client._async._execute(method, request))
+    return client._execute(method, request)
+
+
 def run_sync(asked):
     client = densemem.SyncDenseMemClient(asked["endpoint"], token=asked["token"], timeout=30)
     answers, known = [], {}
     for method, request in asked["steps"]:
         try:
-            outcome = getattr(client, method)(*([] if request is None else [filled(known, request)]))
+            outcome = call(client, method, filled(known, request))
         except densemem.DenseMemError as error:
             outcome = error
         finish(answers, known, method, outcome)
@@ -122,7 +132,7 @@ async def run_async(asked):
     answers, known = [], {}
     for method, request in asked["steps"]:
         try:
-            outcome = await getattr(client, method)(*([] if request is None else [filled(known, request)]))
+            outcome = await call(client, method, filled(known, request))
         except densemem.DenseMemError as error:
             outcome = error
         finish(answers, known, method, outcome)

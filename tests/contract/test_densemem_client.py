@@ -256,3 +256,62 @@ def test_ingest_session_is_listed_and_works_or_is_neither(ask: Ask, ann: Holder)
         assert error["code"] in ("invalid_input", "not_supported")
         assert error["remediation"]
         assert "recall_memory" in error["message"]
+
+
+def test_hypotheses_are_listed_shown_and_decided(ask: Ask, service: Service, ann: Holder) -> None:
+    """The client has no methods for these tools of the contract; its own call of any tool gets answers of the contract's shape."""
+    admin = service.key(team=next(name for name, team_id in service._teams.items() if team_id == ann.team_id), scopes=("read", "write", "admin"))
+    uses = {**RELATIONSHIP, "predicate": {"proposed_key": "uses"}, "subject": RELATIONSHIP["object"]["entity"]}  # type: ignore[index]
+    uses |= {"object": {"entity": {"name": "PostgreSQL", "entity_kind": "product"}}}
+    ask(ann.text, ("remember", request_of("k1")), ("remember", request_of("k2", "Dense-Mem uses PostgreSQL.", relationships=(uses,))))
+    service.client(admin).post("/v1/admin/update_hypotheses", json={"enabled": True}).raise_for_status()
+    service.run(_look(service, ann))
+
+    answers = ask(
+        ann.text,
+        ("recall_memory", {"query": "What does Mark Huang use?"}),
+        ("list_dreams", {"status": "proposed", "limit": 5}),
+        ("get_dream", {"hypothesis_id": "$hypothesis"}),
+        (
+            "resolve_dream_feedback",
+            {"hypothesis_id": "$hypothesis", "decision": "confirm_true", "evidence": [{"content": "Mark Huang uses PostgreSQL."}]},
+        ),
+        ("resolve_dream_feedback", {"hypothesis_id": "$hypothesis", "decision": "reject"}),
+        ("get_dream", {"hypothesis_id": str(uuid4())}),
+    )
+
+    assert [None] * 4 + ["stale_input", "not_found"] == [error and error["code"] for error in errors_of(answers)]
+    recalled, listed, shown, decided = (answer["result"] for answer in answers[:4])
+    [item] = listed["dreams"]
+    contract = {"hypothesis_id", "subject_entity_id", "predicate_key", "object_entity_id", "statement", "status", "source_relationship_ids"}
+    contract |= {"source_evidence_ids", "lane", "generator_kind", "generator_version", "created_at"}
+    assert contract <= set(item) and {**item, "rank": 1} == recalled["related_hypotheses"][0]
+    assert ("Mark Huang uses PostgreSQL", "graph", "deterministic", None) == (
+        *(item[name] for name in ("statement", "lane", "generator_kind")),
+        listed["next_cursor"],
+    )
+    assert [1, 2] == [premise["premise_position"] for premise in shown["derivations"]]
+    assert [TEXT, "Dense-Mem uses PostgreSQL."] == [premise["quote"] for premise in shown["derivations"]]
+    assert ("changed", "submitted", "completed") == (
+        decided["disposition"],
+        decided["hypothesis"]["status"],
+        decided["submission"]["processing_state"],
+    )
+
+
+async def _look(service: Service, holder: Holder) -> None:
+    """One run of the team's shared space, as the worker role."""
+    from commonlore.db.assemble import Adapters
+    from commonlore.db.session import make_pool, team_transaction
+    from commonlore.domain.policy import RankingPolicy
+    from commonlore.workers.propose_hypotheses import run_proposal
+
+    pool = make_pool(service.database.worker_conninfo, size=4, name="test-worker")
+    await pool.open()
+    try:
+        async with team_transaction(pool, holder.team_id, timeout_ms=10_000) as transaction:
+            rows = await (await transaction.connection.execute("select space_id from commonlore.space where space_kind = 'team_shared'")).fetchall()
+        adapters = Adapters(pool=pool, embedder=service.embedder, policy=RankingPolicy(), timeout_ms=10_000)
+        assert "completed" == await run_proposal(adapters, team_id=holder.team_id, space_id=rows[0]["space_id"])
+    finally:
+        await pool.close()

@@ -16,11 +16,18 @@ import pytest
 from commonlore.domain.errors import CommonloreError
 from tests.support.conflicts import contest_texts, list_cases, show_case
 from tests.support.databases import TestDatabase
+from tests.support.hypotheses import detail, dream, dreaming, dreams
 from tests.support.locks import remove_policies, remove_predicates
 from tests.support.memory import Holder, Memory, shown
 
 SCOPES = ("read", "write", "admin")
-TABLES = {"evidence": "evidence_id", "relationship": "relationship_id", "entity": "entity_id", "conflict_case": "conflict_id"}
+TABLES = {
+    "evidence": "evidence_id",
+    "relationship": "relationship_id",
+    "entity": "entity_id",
+    "conflict_case": "conflict_id",
+    "hypothesis": "hypothesis_id",
+}
 
 
 @dataclass
@@ -50,9 +57,11 @@ class World:
             ),
             "recall, foreign expansion": memory.recall(ann, "Quokka", limit=1, relationship_limit=20, expand_from_entity_ids=foreign["entity"]),
             "cases": list_cases(memory, ann),
+            "hypotheses": _listed(memory, ann),
         }
         for kind, ids in (("own", own), ("foreign", foreign)):
             asked |= {f"trace of {kind} {number}": memory.trace(ann, key) for number, key in enumerate(ids["relationship"])}
+            asked |= {f"hypothesis of {kind} {number}": detail(memory, ann, key) for number, key in enumerate(ids["hypothesis"])}
             asked |= {f"case of {kind} {number}": show_case(memory, ann, key) for number, key in enumerate(ids["conflict_case"])}
         return {name: await _said(answer) for name, answer in asked.items()}
 
@@ -60,6 +69,10 @@ class World:
         """Questions whose answer holds an id that Ann may not see."""
         ids = [key.encode() for name, keys in self.others.items() for key in keys if whose in name]
         return [name for name, said in answers.items() if any(key in said for key in ids)]
+
+
+async def _listed(memory: Memory, holder: Holder) -> dict[str, Any]:
+    return {"dreams": await dreams(memory, holder, limit=100)}
 
 
 async def _said(answer: Awaitable[dict[str, Any]]) -> bytes:
@@ -88,6 +101,11 @@ async def fill(memory: Memory, holder: Holder, space: str) -> None:
         )
     ids = await memory.remember_all(holder, ["Quokka began in 2019.", "Quokka began in 2020."], target_space=space)
     await contest_texts(memory, holder, [(key, 0, 20) for key in ids], target_space=space)
+    await memory.relate(holder, "Quokka works on Ledger.", "Quokka", "works_on", "Ledger", kinds=("project", "project"), target_space=space)
+    await memory.relate(holder, "Ledger uses Kafka.", "Ledger", "uses", "Kafka", kinds=("project", "product"), target_space=space)
+    kind = "team_shared" if space == "team_shared" else "credential_private"
+    await dreaming(memory, holder, kind)
+    assert "completed" == await dream(memory, holder, kind)
 
 
 @pytest.fixture
@@ -122,6 +140,7 @@ async def test_a_caller_sees_both_of_its_spaces_and_nothing_else(world: World) -
 
     assert {"private", "team_shared"} == {item["space_kind"] for item in recall["results"]}
     assert {"evidence_conflict", "cross_profile_current_state"} == {case["kind"] for case in recall["conflicts"]}
+    assert {"private", "team_shared"} == {item["space_kind"] for item in recall["related_hypotheses"]}
     assert msgspec.json.decode(answers["recall, few"])["related_relationships"]
     assert [] == world.leaks(answers)
     assert {b"not_found"} == {said for name, said in answers.items() if " of foreign " in name}
@@ -145,14 +164,14 @@ async def test_policies_alone_isolate_a_recall(world: World, monkeypatch: pytest
 
 
 async def test_with_neither_lock_others_are_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof looks where there is something to see: in evidence, relationships, traces and cases, of the other team and of colleagues."""
+    """The proof looks where there is something to see: in evidence, relationships, traces, cases and hypotheses, of the other team and of colleagues."""
     before = await world.answers()
     remove_policies(world.memory)
     remove_predicates(monkeypatch)
     after = await world.answers()
 
     changed = {name for name, said in after.items() if said != before[name]}
-    assert {"recall", "recall, few", "recall, known then", "recall, foreign expansion", "cases"} <= changed
+    assert {"recall", "recall, few", "recall, known then", "recall, foreign expansion", "cases", "hypotheses"} <= changed
     for whose in world.others:
-        assert {"recall", "recall, few", "recall, known then", "cases"} <= set(world.leaks(after, whose)), whose
-    assert b"not_found" not in {said for name, said in after.items() if name.startswith("trace of foreign")}
+        assert {"recall", "recall, few", "recall, known then", "cases", "hypotheses"} <= set(world.leaks(after, whose)), whose
+    assert b"not_found" not in {said for name, said in after.items() if name.startswith(("trace of foreign", "hypothesis of foreign"))}
