@@ -14,6 +14,7 @@ import msgspec
 
 from commonlore.db.conflict_views import read_cases
 from commonlore.db.delegation import DelegationSession
+from commonlore.db.hypothesis_views import read_detail
 from commonlore.db.identity import current_names
 from commonlore.db.sql import statements
 from commonlore.domain.conflict.view import CaseRow, show_whole
@@ -21,6 +22,8 @@ from commonlore.domain.correct.amend import Source
 from commonlore.domain.correct.candidates import Candidate, CurrentName, merge_candidates
 from commonlore.domain.delegation.brief import MOST_TEXTS, SHOWN_CHARS, BriefKey, BriefText, Listed, Subject, statement_line
 from commonlore.domain.delegation.kind import Kind
+from commonlore.domain.errors import NotVisible
+from commonlore.domain.hypothesis.feedback import LIVE
 from commonlore.domain.text.analyse import terms
 from commonlore.domain.time import TemporalView
 
@@ -71,7 +74,7 @@ class PendingRelationships:
             return None
         names = await names_of(session, source)
         wanted = {row["evidence_id"]: 0 for row in await self._cited(session, relationship_id)}
-        for row in await self._naming(session, names):
+        for row in await naming_texts(session, list(names.values())):
             wanted.setdefault(row["evidence_id"], row["start"])
         target = source.target.canonical_name if source.target else source.value.display if source.value else ""
         title = statement_line(source.subject.canonical_name, item.statement.predicate_key, target, item.statement.polarity)
@@ -81,13 +84,6 @@ class PendingRelationships:
     async def _cited(self, session: DelegationSession, relationship_id: UUID) -> list[dict[str, Any]]:
         cursor = await session.transaction.execute(_SQL["cited_texts"], relationship_id=relationship_id, most=MOST_TEXTS + 1)
         return await cursor.fetchall()
-
-    async def _naming(self, session: DelegationSession, names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-        """Texts that carry every word of both canonical names."""
-        wanted = sorted({term for side in names.values() if side for term in terms(side[0])})
-        if not wanted:
-            return []
-        return await (await session.transaction.execute(_SQL["naming_texts"], terms=wanted, most=_MOST_FOUND)).fetchall()
 
 
 class OpenConflicts:
@@ -171,12 +167,45 @@ class PublishedCommunities:
         return Listed(key, row["entities"] or ", ".join(row["top_predicates"]), str(row["community_no"]))
 
 
+class LiveHypotheses:
+    """`judge_hypothesis`: what two premises suggest, with their texts and others that name both ends."""
+
+    async def page(self, session: DelegationSession, after: str | None, most: int) -> list[Listed]:
+        rows = await (await session.transaction.execute(_SQL["hypothesis_page"], after=_id(after), most=most)).fetchall()
+        return [
+            Listed(
+                BriefKey("judge_hypothesis", (row["hypothesis_id"],), row["version"]),
+                statement_line(row["subject_name"], row["predicate_key"], row["object_name"], "+"),
+                str(row["hypothesis_id"]),
+            )
+            for row in rows
+        ]
+
+    async def read(self, session: DelegationSession, key: BriefKey) -> Subject | None:
+        try:
+            found = await read_detail(session.transaction, [session.space], key.ids[0])
+        except NotVisible:
+            return None
+        item = found.hypothesis
+        if found.version != key.version or item.status not in LIVE:
+            return None
+        wanted = {premise.evidence_id: 0 for premise in found.derivations}
+        state = await session.look_up(name_keys=(), entity_ids=[item.subject_entity_id, item.object_entity_id], predicate_keys=(), values=())
+        for row in await naming_texts(session, [known.names for known in state.by_id.values()]):
+            wanted.setdefault(row["evidence_id"], row["start"])
+        texts, omitted = await _texts(session, wanted)
+        shown = msgspec.to_builtins(found)
+        facts = {name: shown[name] for name in ("hypothesis", "rationale", "derivations")}
+        return Subject(key, item.statement, facts, texts, omitted)
+
+
 SOURCES: Mapping[Kind, BriefSource] = MappingProxyType(
     {
         "verify_relationship": PendingRelationships(),
         "assess_conflict": OpenConflicts(),
         "merge_entities": MergeCandidates(),
         "summarise_community": PublishedCommunities(),
+        "judge_hypothesis": LiveHypotheses(),
     }
 )
 
@@ -190,6 +219,14 @@ async def names_of(session: DelegationSession, source: Source) -> dict[str, tupl
     if source.value is not None:
         target = tuple(dict.fromkeys((source.value.display, source.value.canonical)))
     return {"subject": known.get(source.subject.entity_id, (source.subject.canonical_name,)), "object": target}
+
+
+async def naming_texts(session: DelegationSession, names: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """Texts that carry every word of the first name of each end."""
+    wanted = sorted({term for side in names if side for term in terms(side[0])})
+    if not wanted:
+        return []
+    return await (await session.transaction.execute(_SQL["naming_texts"], terms=wanted, most=_MOST_FOUND)).fetchall()
 
 
 def _facts(source: Source, names: Mapping[str, Sequence[str]], profile_id: UUID) -> dict[str, Any]:

@@ -7,10 +7,9 @@ the ledger lock of the space, so a brief whose subject moved on is refused.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -18,7 +17,9 @@ import msgspec
 from commonlore.db.conflict_decisions import Call
 from commonlore.db.conflict_decisions import resolve_conflict as resolve
 from commonlore.db.delegation import DelegationSession, Happened, change_brief, lock_brief
-from commonlore.db.delegation_subjects import SOURCES, names_of
+from commonlore.db.delegation_applying import Applied, Decided, require_current, write_verified
+from commonlore.db.delegation_hypotheses import confirm_hypothesis, judge_hypothesis
+from commonlore.db.delegation_subjects import names_of
 from commonlore.db.identity import Act, merge
 from commonlore.db.sql import statements
 from commonlore.domain.conflict.request import ResolveConflictRequest
@@ -26,10 +27,10 @@ from commonlore.domain.correct.amend import Source
 from commonlore.domain.delegation.brief import BriefKey
 from commonlore.domain.delegation.claim import require_claim
 from commonlore.domain.delegation.kind import KINDS, Decision
-from commonlore.domain.delegation.quotes import Quoted, locate, unknown_text
+from commonlore.domain.delegation.quotes import locate, unknown_text
 from commonlore.domain.delegation.request import SubmitVerdictRequest
 from commonlore.domain.delegation.result import VerdictResult
-from commonlore.domain.delegation.verify import Verified, contradict, entail, require_pending
+from commonlore.domain.delegation.verify import contradict, entail, require_pending
 from commonlore.domain.errors import Conflict, invalid
 from commonlore.domain.ids import new_id
 from commonlore.domain.remember.result import CONTRACT_VERSION
@@ -38,23 +39,6 @@ from commonlore.domain.submission import Claim, answer_once, request_sha256
 KIND = "submit_verdict"
 _SQL = statements("delegation")
 _SUBJECT = statements("delegation_subject")
-Applied = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A verdict on its way: the call that states it, the brief, and the quotes at their places."""
-
-    session: DelegationSession
-    key: BriefKey
-    request: SubmitVerdictRequest
-    claim: Claim
-    correlation_id: str
-    quotes: list[Quoted]
-
-    @property
-    def now(self) -> datetime:
-        return self.claim.now
 
 
 async def submit_verdict(
@@ -83,7 +67,7 @@ async def _submit(session: DelegationSession, key: BriefKey, request: SubmitVerd
     if verdict.is_applied:
         applied = await APPLY[request.decision](decided)
     else:
-        await _require_current(decided)
+        await require_current(decided)
     detail = {
         "decision": request.decision,
         "reason": request.reason,
@@ -103,16 +87,6 @@ async def _submit(session: DelegationSession, key: BriefKey, request: SubmitVerd
         applied=applied,
         space_kind=session.space.public_kind,
     )
-
-
-async def _require_current(decided: Decided) -> None:
-    """A verdict that changes nothing is about what stands, too.
-
-    Raises:
-        Conflict: `stale_input`.
-    """
-    if await SOURCES[decided.key.kind].read(decided.session, decided.key) is None:
-        raise Conflict("stale_input", "what the brief is about has moved on")
 
 
 async def _pending(decided: Decided) -> tuple[Source, UUID]:
@@ -137,7 +111,7 @@ async def _entail(decided: Decided) -> Applied:
         values=[source.value] if source.value else [],
     )
     verified = await entail(source, decided.quotes, names, session, new_id=new_id, now=decided.now)
-    return await _write(decided, verified, "remember")
+    return await write_verified(decided, verified, "remember")
 
 
 async def _contradict(decided: Decided) -> Applied:
@@ -152,18 +126,7 @@ async def _contradict(decided: Decided) -> Applied:
         actor=decided.session.actor,
         new_id=new_id,
     )
-    return await _write(decided, verified, "reject_relationship")
-
-
-async def _write(decided: Decided, verified: Verified, operation: str) -> Applied:
-    if await decided.session.write_correction(decided.claim, verified.changes, {}):
-        await decided.session.enqueue_embedding()
-    return {
-        "operation": operation,
-        "relationship_id": str(verified.relationship_id),
-        "relationship_version": verified.version,
-        "status": verified.status,
-    }
+    return await write_verified(decided, verified, "reject_relationship")
 
 
 async def _resolve(decided: Decided) -> Applied:
@@ -188,7 +151,7 @@ async def _merge(decided: Decided) -> Applied:
     kept = decided.request.keep_entity_id
     if kept not in decided.key.ids:
         raise invalid("/keep_entity_id", "expected one of the two entities of the brief")
-    await _require_current(decided)
+    await require_current(decided)
     [gone] = [key for key in decided.key.ids if key != kept]
     session, actor = decided.session, decided.session.actor
     act = Act(session.transaction, session.space.space_id, decided.request.reason, actor.profile_id, decided.now, actor.credential_id)
@@ -197,7 +160,7 @@ async def _merge(decided: Decided) -> Applied:
 
 
 async def _summarise(decided: Decided) -> Applied:
-    await _require_current(decided)
+    await require_current(decided)
     [community_id] = decided.key.ids
     ids = [item.cited.evidence_id for item in decided.quotes]
     cursor = await decided.session.transaction.execute(_SUBJECT["community_evidence"], evidence_ids=ids, community_id=community_id)
@@ -227,5 +190,8 @@ APPLY: Mapping[Decision, Callable[[Decided], Awaitable[Applied]]] = MappingProxy
         "dismiss": _resolve,
         "same": _merge,
         "summary": _summarise,
+        "confirm": confirm_hypothesis,
+        "reinforce": judge_hypothesis,
+        "reject": judge_hypothesis,
     }
 )

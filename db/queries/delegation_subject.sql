@@ -190,3 +190,17 @@ where s.evidence_id = any(%(evidence_ids)s::uuid[]) and c.community_id = %(commu
   and g.team_id = %(team_id)s::uuid -- tenant
   and g.space_epoch = %(space_epoch)s::bigint -- tenant
 order by s.evidence_id;
+
+-- name: hypothesis_page
+-- Hypotheses that nobody ended, after an id.
+select h.hypothesis_id, h.version, h.predicate_key, s.display_name as subject_name, o.display_name as object_name
+from commonlore.hypothesis h
+join commonlore.entity_name s
+  on s.team_id = h.team_id and s.space_epoch = h.space_epoch and s.entity_id = h.subject_entity_id and s.name_kind = 'canonical' and s.known_to is null
+join commonlore.entity_name o
+  on o.team_id = h.team_id and o.space_epoch = h.space_epoch and o.entity_id = h.object_entity_id and o.name_kind = 'canonical' and o.known_to is null
+where h.status in ('proposed', 'reinforced') and h.hypothesis_id > %(after)s::uuid
+  and h.team_id = %(team_id)s::uuid -- tenant
+  and h.space_epoch = %(space_epoch)s::bigint -- tenant
+order by h.hypothesis_id
+limit %(most)s::int;

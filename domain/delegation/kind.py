@@ -12,9 +12,22 @@ from typing import Literal, get_args
 
 from commonlore.domain.tenancy.actor import Scope
 
-Kind = Literal["verify_relationship", "assess_conflict", "merge_entities", "summarise_community"]
+Kind = Literal["verify_relationship", "assess_conflict", "merge_entities", "summarise_community", "judge_hypothesis"]
 Decision = Literal[
-    "entailed", "contradicted", "insufficient", "resolve", "dismiss", "leave_open", "same", "different", "unsure", "summary", "no_summary"
+    "entailed",
+    "contradicted",
+    "insufficient",
+    "resolve",
+    "dismiss",
+    "leave_open",
+    "same",
+    "different",
+    "unsure",
+    "summary",
+    "no_summary",
+    "confirm",
+    "reinforce",
+    "reject",
 ]
 Field = Literal["quotes", "preferred_position_id", "effective_at", "keep_entity_id", "summary"]
 ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -90,6 +103,16 @@ KINDS: Mapping[Kind, BriefKind] = MappingProxyType(
             {
                 "summary": _applied("A summary of at most 600 characters, and the quotes that carry it.", ("summary", "quotes")),
                 "no_summary": Verdict("They say nothing together that is worth a summary."),
+            },
+        ),
+        "judge_hypothesis": BriefKind(
+            "Does what the premises suggest hold? Confirm it only where a text says it.",
+            "write",
+            {
+                "confirm": _applied("The quotes say it and one names both of its ends. It is remembered as yours, with these quotes.", ("quotes",)),
+                "reinforce": _applied("It is likely, and no text says it. It stays a hypothesis.", (), ("quotes",)),
+                "reject": _applied("It does not hold. It is not proposed again.", (), ("quotes",)),
+                "unsure": Verdict("It cannot be told."),
             },
         ),
     }

@@ -11,8 +11,20 @@ from commonlore.domain.errors import CommonloreError, Conflict, Forbidden, Incor
 from tests.support.briefs import PENDING_TEXT, SAYING_TEXT, ask, claim, decide, footprint, pending, status_of, store, verification
 from tests.support.communities import detect, enable
 from tests.support.conflicts import contest
+from tests.support.hypotheses import dream, dreaming, dreams
 from tests.support.identity import an_admin, entity_id
-from tests.support.memory import Memory
+from tests.support.memory import Holder, Memory
+
+
+async def supposing(memory: Memory) -> tuple[Holder, str]:
+    """A member of a team that has one hypothesis, and its id."""
+    ann = await memory.key(member="Ann")
+    await memory.relate(ann, "Ada works on Atlas.", "Ada", "works_on", "Atlas")
+    await memory.relate(ann, "Atlas uses PostgreSQL.", "Atlas", "uses", "PostgreSQL", kinds=("project", "product"))
+    await dreaming(memory, ann)
+    assert "completed" == await dream(memory, ann)
+    [found] = await dreams(memory, ann)
+    return ann, found["hypothesis_id"]
 
 
 async def refused(call: Any) -> str:
@@ -402,6 +414,39 @@ async def test_a_community_gets_a_summary_that_its_texts_carry(memory: Memory) -
         [item["quote"] for item in described["summary"]["quotes"]],
     )
     assert ("decided", None) == (after["state"], after["summary"])
+
+
+async def test_a_hypothesis_is_confirmed_by_a_quote_and_ends_with_it(memory: Memory) -> None:
+    """A quote that does not say it is refused, and the hypothesis stands as before."""
+    ann, hypothesis_id = await supposing(memory)
+    brief = f"judge_hypothesis:{hypothesis_id}:1"
+    text = await store(memory, ann, "Ada uses PostgreSQL at work.")
+    listed = (await ask(memory, ann, "list_briefs"))["briefs"]
+    shown = await ask(memory, ann, "claim_brief", brief_id=brief)
+    before = (footprint(memory), memory.sql("select status, version from commonlore.hypothesis"))
+
+    with pytest.raises(Incorrect):
+        await decide(memory, ann, brief, shown["claim_id"], "confirm", quotes=[{"evidence_id": text, "quote": "at work"}])
+    assert before == (footprint(memory), memory.sql("select status, version from commonlore.hypothesis"))
+    answer = await decide(memory, ann, brief, shown["claim_id"], "confirm", quotes=[{"evidence_id": text, "quote": "Ada uses PostgreSQL"}])
+
+    assert [(brief, "Ada uses PostgreSQL")] == [(item["brief_id"], item["title"]) for item in listed]
+    assert {"Ada works on Atlas.", "Atlas uses PostgreSQL.", "Ada uses PostgreSQL at work."} == {item["content"] for item in shown["brief"]["texts"]}
+    assert ("active", 1) == status_of(memory, answer["applied"]["relationship_id"])
+    found = memory.sql("select status, version, invalidated_reason, submission_id::text from commonlore.hypothesis")
+    assert [("submitted", 2, None, answer["submission_id"])] == found
+
+
+@pytest.mark.parametrize(("decision", "status"), [("reject", "rejected"), ("reinforce", "reinforced"), ("unsure", "proposed")])
+async def test_a_hypothesis_is_judged_as_by_a_direct_call(memory: Memory, decision: str, status: str) -> None:
+    ann, hypothesis_id = await supposing(memory)
+    brief = f"judge_hypothesis:{hypothesis_id}:1"
+    held = await claim(memory, ann, brief)
+
+    await decide(memory, ann, brief, held, decision)
+
+    assert [(status,)] == memory.sql("select status from commonlore.hypothesis")
+    assert "stale_input" == await refused(decide(memory, ann, brief, held, decision))
 
 
 async def test_the_history_says_who_claimed_who_decided_and_what_was_applied_without_words_of_texts(memory: Memory) -> None:
