@@ -34,9 +34,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         f"{CONTRACTS}::test_what_cannot_be_started_is_refused_by_name_and_changes_nothing",
         "tests/integration/embedding/test_remote.py::test_a_wrong_entry_stops_the_start_and_says_why",
     ),
-    "B045-a": (
-        "tests/integration/projection/test_generations.py::test_a_failing_document_is_isolated_and_counted_and_does_not_switch_off_the_team",
-    ),
+    "B045-a": ("tests/integration/projection/test_generations.py::test_a_failing_document_is_isolated_and_counted_and_does_not_switch_off_the_team",),
     "B057-a": (
         f"{REFERENCE}::test_the_compose_file_has_each_part_once_with_a_health_check",
         f"{REFERENCE}::test_the_compose_file_has_no_default_secret_and_no_open_port",
@@ -45,6 +43,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "B123-a": (f"{KILLED}::test_a_killed_workers_job_is_taken_up_and_every_count_is_exact",),
     "B124-b": (f"{KILLED}::test_a_frozen_workers_job_is_another_ones_and_its_own_late_end_counts_for_nothing",),
     "B127-a": ("tests/integration/memory/test_community_runs.py::test_one_run_of_a_space_at_a_time_and_a_lost_one_is_taken_up",),
+    "B132-a": ("tests/integration/jobs/test_vector_indexes.py::test_an_index_that_was_cut_off_is_built_anew",),
     "B146-a": (f"{DETECT}::test_small_graphs_on_which_others_never_ended",),
     "B147-b": (f"{DETECT}::test_there_is_one_detector", f"{DETECT}::test_processes_and_hash_seeds_change_nothing"),
     "B148-a": (f"{DETECT}::test_a_change_inside_one_community_renames_none",),
@@ -80,7 +79,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 _CUES = "time cues: periods read in the words of a query, and `asked_at`, by which they are read"
 _ERASURE = "erasure, after which no view has the text and a trace shows who and when alone; to retract keeps it for views of the time before"
 _EXPORT = "the SQLite file: export, import and single-user mode"
-_HNSW = "the approximate index of large spaces, built by a worker"
 _RELEASE = "a second release: there is no earlier schema with data to migrate from, and no migration fills rows that are there"
 _REDIS = "Redis, which holds what may be lost"
 _STDIO = "MCP over stdio"
@@ -101,7 +99,6 @@ WAITING: dict[str, str] = {
     "B110-b": "named spaces, and their end by a fence (decisions.md 12 and 22)",
     "B125-a": "a list for administrators of texts whose vector failed for good; the text, its reason and the others' vectors are proven by test_worker.py",
     "B130-b": "limits of a team: 429 with Retry-After above its cap; several processes on one database are B121-a",
-    "B132-a": _HNSW,
     "B134-a": _RELEASE,
     "B151-b": "a move of texts between spaces; each space has communities of its own, which no other shows (test_communities.py)",
     "B152-a": _ERASURE,

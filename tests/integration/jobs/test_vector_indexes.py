@@ -17,6 +17,7 @@ from commonlore.db.backlog import sweep
 from commonlore.db.frontier import NEAR, OPEN_NEAR
 from commonlore.db.settings import read_settings
 from commonlore.db.vector_indexes import index_builder
+from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, TEND_VECTOR_INDEXES, JobFailed
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.workers import main as worker_main
@@ -170,8 +171,9 @@ async def test_the_plan_that_is_made_once_uses_the_index(memory: Memory, large: 
     assert {200} == {int(nodes[0]["Actual Rows"]) for nodes in (plain, ours, foreign)}
 
 
-async def test_an_index_that_was_cut_off_is_built_anew(memory: Memory, large: Large) -> None:
-    """Cancelled while it waits for an old transaction, it is not valid; searches are exact meanwhile, and the next turn repairs it."""
+@pytest.mark.parametrize("how", ["cancelled", "timed out"])
+async def test_an_index_that_was_cut_off_is_built_anew(memory: Memory, large: Large, how: str) -> None:
+    """Cut off while it waits for an old transaction, it is not valid; searches are exact meanwhile, and the next turn repairs it."""
     before = await answers(memory, large.holder)
     with psycopg.connect(memory.database.admin_conninfo) as old:
         old.execute("set transaction isolation level repeatable read")
@@ -181,9 +183,15 @@ async def test_an_index_that_was_cut_off_is_built_anew(memory: Memory, large: La
             await asyncio.sleep(0.05)
             if memory.sql(INDEX) == [(False,)]:
                 break
-        turn.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        if how == "cancelled":
+            turn.cancel()
+        else:  # as the server does to a statement that takes too long
+            memory.sql(
+                "select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'commonlore-index' and datname = current_database()"
+            )
+        with pytest.raises(asyncio.CancelledError if how == "cancelled" else CommonloreError) as ended:
             await turn
+    assert how == "cancelled" or "request_timeout" == ended.value.code  # type: ignore[union-attr]
     assert [(False,)] == memory.sql(INDEX)
     assert [("evidence", "building")] == memory.sql(NOTED)
     assert before == await answers(memory, large.holder)
