@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 
+from commonlore.api.cli.contract import configured
 from commonlore.api.cli.finding import Finding
-from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.inspection import Addresses, Contents, Jobs, is_unsafe
 from commonlore.db.migrate import head_revision
+from commonlore.domain.errors import CommonloreError
 
 _OLD_JOB = timedelta(minutes=5)
 _MIGRATE = "Run `commonlore migrate`."
@@ -21,16 +22,24 @@ def contents_findings(contents: Contents) -> Iterator[Finding]:
     yield _revision(contents.revision)
     if contents.revision is None:
         return
-    if contents.contract_key == CONTRACT.key:
-        yield Finding("embedding contract", "ok", CONTRACT.key)
-    else:
-        found = f"the vectors are of {contents.contract_key or 'no contract'}, this program makes {CONTRACT.key}"
-        yield Finding("embedding contract", "fail", found, "Start with the model that the database's vectors were made with.")
+    yield _contract(contents.contract_key)
     yield from _backlog(contents)
     if contents.jobs is not None:
         yield _queue(contents.jobs)
         if contents.jobs.workers is not None:
             yield _workers(contents.jobs.workers, contents.jobs.last_report)
+
+
+def _contract(served: str | None) -> Finding:
+    """Whether this environment has an embedder of the contract whose vectors are searched."""
+    try:
+        known = configured()
+    except CommonloreError as error:
+        return Finding("embedding contract", "fail", error.message, "Correct the file of embedders.")
+    if served in known:
+        return Finding("embedding contract", "ok", served or "")
+    found = f"the vectors are of {served or 'no contract'}, this program makes {', '.join(known)}"
+    return Finding("embedding contract", "fail", found, "Start with the model that the database's vectors were made with.")
 
 
 def _versions(contents: Contents) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ do update set projected_to = excluded.projected_to, projected = projection_progr
 
 -- name: next_wordings
 -- The next documents of the generation that serves, in the order of their ids, with what they should say: those that the new one lacks.
--- What cannot be worded any more keeps its text.
+-- What cannot be worded any more keeps its text. Both keys are bounded, so that a merge of them begins where the batch does.
 select d.relationship_id, r.version, r.predicate_key, r.polarity, r.scope_key, r.valid_from, r.valid_to,
        subject.display_name as subject_name, target.display_name as object_name, value.display, value.unit, d.document_text,
        n.relationship_id is not null as is_projected
@@ -43,11 +43,11 @@ from (
     limit %(batch)s::int
 ) d
 join commonlore.relationship r
-  on r.relationship_id = d.relationship_id
+  on r.relationship_id = d.relationship_id and r.relationship_id > %(after)s::uuid
      and r.team_id = %(team_id)s::uuid -- tenant
      and r.space_epoch = %(space_epoch)s::bigint -- tenant
 left join commonlore.relationship_document n
-  on n.generation = %(generation)s::int and n.relationship_id = d.relationship_id
+  on n.generation = %(generation)s::int and n.relationship_id = d.relationship_id and n.relationship_id > %(after)s::uuid
      and n.team_id = %(team_id)s::uuid -- tenant
      and n.space_epoch = %(space_epoch)s::bigint -- tenant
 left join commonlore.entity_name subject
