@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import msgspec
@@ -129,3 +131,16 @@ def test_a_verdict_carries_what_its_decision_takes(request_: SubmitVerdictReques
 )
 def test_a_verdict_of_the_right_form_is_taken(request_: SubmitVerdictRequest) -> None:
     request_.validate()
+
+
+def test_the_page_has_each_verdict_with_what_it_takes() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "briefs.md").read_text("utf-8")
+    rows = {tuple(cell.strip() for cell in line.split("|")[1:5]) for line in page.splitlines() if line.startswith("| `")}
+
+    def cell(fields: Sequence[str]) -> str:
+        return ", ".join(f"`{field}`" for field in sorted(fields))
+
+    expected = {
+        (f"`{kind}`", f"`{name}`", cell(item.needs), cell(item.allows)) for kind, entry in KINDS.items() for name, item in entry.verdicts.items()
+    }
+    assert expected <= rows
