@@ -89,6 +89,8 @@ async def test_a_contract_of_another_dimension_is_filled_switched_and_switched_b
         assert before["search_states"] == (await seen.recall(ann, "Who works on Orion?"))["search_states"]
         await seen.remember(ann, content="Zebra written meanwhile.")
         await seen.relate(ann, "Xia works on Orion.", "Xia", "works_on", "Orion")
+        meanwhile = await seen.recall(ann, "Zebra written meanwhile")
+        assert ({"evidence": "current", "relationships": "current"}, []) == (meanwhile["search_states"], meanwhile["degradations"])
         with pytest.raises(CommonloreError) as refused:
             await contract_change.activate(pool, accepts_failed=False, now=system_clock())
         assert "generation_incomplete" == refused.value.code
@@ -134,7 +136,7 @@ async def test_recalls_and_writes_during_the_switches_never_err_and_never_mix(me
 
         running = [asyncio.ensure_future(recalls()) for _ in range(2)]
         writing = asyncio.ensure_future(writes())
-        for turn in range(6):
+        for turn in range(4):
             await work(memory, ann, both())
             switch = (
                 contract_change.activate(pool, accepts_failed=False, now=system_clock())
