@@ -77,7 +77,7 @@ async def assemble(
         if isinstance(embedder, ContractEmbedders):
             with contextlib.suppress(CommonloreError):  # not migrated yet: the first recall finds out
                 embedder.serve((await kept_contracts(pool))[0].contract_key)
-        policy = RankingPolicy(evidence_contract=settings.evidence_contract)
+        policy = RankingPolicy(evidence_contract=settings.evidence_contract, space_fusion=settings.space_fusion)
         indexes = VectorIndexPolicy(build_from=settings.vector_index_rows)
         yield Adapters(
             pool=pool, embedder=embedder, policy=policy, timeout_ms=settings.request_timeout_ms, indexes=indexes, owner_conninfo=owner_conninfo

@@ -15,6 +15,7 @@ from commonlore.domain.errors import OperatorError
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
+from commonlore.domain.recall.fusion import SPACE_FUSIONS
 
 PREFIX = "COMMONLORE_"
 # Read by the commands that are clients of a service; not settings of one.
@@ -48,6 +49,12 @@ def _url(text: str) -> str:
 
 def _contract(text: str) -> str:
     if text not in EVIDENCE_CONTRACTS:
+        raise ValueError
+    return text
+
+
+def _space_fusion(text: str) -> str:
+    if text not in SPACE_FUSIONS:
         raise ValueError
     return text
 
@@ -98,6 +105,11 @@ FIELDS: Mapping[str, Field] = {
         " or ".join(f"`{name}`" for name in EVIDENCE_CONTRACTS),
         "How a recall orders evidence; `commonlore evaluate` compares them on texts of your own.",
     ),
+    "space_fusion": Field(
+        _space_fusion,
+        " or ".join(f"`{name}`" for name in SPACE_FUSIONS),
+        "How a recall fuses the evidence of several spaces: by turns, as the ranking page has it, or by signals that compare across spaces.",
+    ),
     "vector_index_rows": Field(
         _integer(100, 1_000_000_000),
         "100 to 1000000000",
@@ -129,6 +141,7 @@ class Settings:
     query_cache_entries: int = 10_000
     embedders: Path | None = None
     evidence_contract: str = RankingPolicy().evidence_contract
+    space_fusion: str = RankingPolicy().space_fusion
     vector_index_rows: int = VectorIndexPolicy().build_from
     metrics: str = "off"
     log_level: str = "info"

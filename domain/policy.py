@@ -11,6 +11,7 @@ RRF_K = 60
 class RankingPolicy:
     """
     `evidence_contract` names the fusion of the evidence lane; relationships are always fused by equal-weight RRF.
+    `space_fusion` names how evidence of several spaces becomes one list; relationships of several spaces always take turns.
     `sample_parts` is how many vectors of a space tell how widely a query's scores spread.
     `depth_rows` is what each branch contributes, whatever the caller's limit; a lane that stays short doubles it up to
     `depth_cap_rows`. `postings_budget` bounds the postings that one lexical branch reads: the rarest terms go first.
@@ -20,6 +21,7 @@ class RankingPolicy:
 
     version: str = "ranking-1"
     evidence_contract: str = "zscore-2"
+    space_fusion: str = "spaces-rrf-1"
     depth_rows: int = 200
     depth_cap_rows: int = 3200
     postings_budget: int = 20_000

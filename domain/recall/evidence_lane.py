@@ -6,7 +6,7 @@ always the beginning of the lane for a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from uuid import UUID
@@ -14,7 +14,7 @@ from uuid import UUID
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.recall.context import assemble, part_numbers
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
-from commonlore.domain.recall.fusion import interleave
+from commonlore.domain.recall.fusion import SpaceSignals, by_signal, comparable_signals, interleave
 from commonlore.domain.recall.gate import admit
 from commonlore.domain.recall.rerank import BLOCK, Ranked, rerank
 from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
@@ -103,7 +103,7 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     with state.record.step("rank"):
         ranked = rank_evidence(state, fetched)
     with state.record.step("fuse_spaces"):
-        order = ((space, key) for space, key in interleave(ranked) if (space.space_id, key.int) not in lane.considered)
+        order = ((space, key) for space, key in fuse_evidence(state, fetched, ranked) if (space.space_id, key.int) not in lane.considered)
         hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
     size = lane.wanted - len(lane.kept)
     while len(lane.kept) < lane.wanted and (batch := list(islice(order, size))):
@@ -119,6 +119,22 @@ def rank_evidence(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[l
     if state.plan.reads_hints:
         found = [(space, replace(branches, scale=replace(branches.scale, hints=state.intent.hints))) for space, branches in found]
     return [[(space, key) for key in contract(branches.lexical, branches.vector, branches.scale)] for space, branches in found]
+
+
+def fuse_evidence(
+    state: RecallState, fetched: Mapping[UUID, Fetched], ranked: Sequence[Sequence[tuple[Space, UUID]]]
+) -> Iterator[tuple[Space, UUID]]:
+    """The ranked candidates of all spaces as one list, by the policy's rule; one space alone keeps its order under any."""
+    if state.policy.space_fusion == "spaces-rrf-1" or len(ranked) < 2:
+        return interleave(ranked)
+    spaces = []
+    for plan in state.plan.spaces:
+        branches, weights = fetched[plan.space.space_id].evidence or EvidenceBranches(), plan.evidence_lexical.weights
+        weighed = dict(zip(weights.terms, weights.weights, strict=True))
+        scale = branches.scale
+        spaces.append(SpaceSignals(branches.lexical, branches.vector, plan.parts, plan.texts, weighed, scale.dense_mean, scale.dense_deviation))
+    signals = comparable_signals(spaces)
+    return by_signal(ranked, [[found[key.int] for _, key in lane] for lane, found in zip(ranked, signals, strict=True)])
 
 
 async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]]) -> None:

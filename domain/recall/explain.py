@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
-from commonlore.domain.recall.evidence_lane import rank_evidence
+from commonlore.domain.recall.evidence_lane import fuse_evidence, rank_evidence
 from commonlore.domain.recall.explain_hints import factors_of, moves_of, show_hints
 from commonlore.domain.recall.explain_refused import refused_groups
 from commonlore.domain.recall.explanation import (
@@ -60,7 +60,7 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
     Raises:
         CommonloreError: the rows behind the candidates could not be read.
     """
-    listed = _in_order(rank_evidence(state, note.fetched) for note in state.record.fetches if note.lane != "relationships")
+    listed = _in_order(_fused(state, note.fetched) for note in state.record.fetches if note.lane != "relationships")
     left_out = await _left_out_by_the_search(state, {key for _, key in listed})
     found = await _judge(state, listed, left_out, results)
     last = {lane: [note for note in state.record.fetches if note.lane in ("both", lane)] for lane in ("evidence", "relationships")}
@@ -74,6 +74,7 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
         policy=TracePolicy(
             version=policy.version,
             evidence_contract=policy.evidence_contract,
+            space_fusion=policy.space_fusion,
             depth_rows=policy.depth_rows,
             depth_cap_rows=policy.depth_cap_rows,
             postings_budget=policy.postings_budget,
@@ -90,9 +91,13 @@ async def explain(state: RecallState, results: Sequence[EvidenceItem], relations
     )
 
 
-def _in_order(rankings: Iterable[list[list[tuple[Space, Any]]]]) -> list[tuple[Space, Any]]:
+def _in_order(rankings: Iterable[Iterable[tuple[Space, Any]]]) -> list[tuple[Space, Any]]:
     """As the lanes considered them: the first fetch, then what each deeper one added."""
-    return list(dict.fromkeys(pair for ranking in rankings for pair in interleave(ranking)))
+    return list(dict.fromkeys(pair for ranking in rankings for pair in ranking))
+
+
+def _fused(state: RecallState, fetched: Mapping[UUID, Fetched]) -> Iterable[tuple[Space, UUID]]:
+    return fuse_evidence(state, fetched, rank_evidence(state, fetched))
 
 
 async def _left_out_by_the_search(state: RecallState, listed: set[UUID]) -> list[tuple[Space, UUID]]:
@@ -103,7 +108,7 @@ async def _left_out_by_the_search(state: RecallState, listed: set[UUID]) -> list
     spaces = tuple(replace(plan, has_exclusions=False, relationship_lexical=None, relationship_vector=False) for plan in state.plan.spaces)
     ungated = replace(state.plan, intent=replace(intent, known_evidence_ids=()), spaces=spaces)
     fetched = await state.snapshot.fetch(ungated, state.vector, depth=state.policy.depth_rows)
-    return [(space, key) for space, key in _in_order([rank_evidence(state, fetched)]) if key not in listed]
+    return [(space, key) for space, key in _in_order([_fused(state, fetched)]) if key not in listed]
 
 
 async def _judge(
@@ -182,7 +187,7 @@ async def _groups(state: RecallState, said: set[str], relationships: Sequence[Re
     notes = [note for note in state.record.fetches if note.lane != "evidence"] if state.intent.relationships_wanted else []
     if not notes:
         return [], False
-    order: list[tuple[Space, str]] = _in_order(rank_relationships(state, note.fetched) for note in notes)
+    order: list[tuple[Space, str]] = _in_order(interleave(rank_relationships(state, note.fetched)) for note in notes)
     spaces = [plan.space for plan in state.plan.spaces]
     by_evidence = await state.snapshot.read_known(replace(state.intent, known_relationship_ids=()), spaces)
     by_relationship = await state.snapshot.read_known(replace(state.intent, known_evidence_ids=()), spaces)

@@ -19,6 +19,7 @@ GroupOutcome = (
 class TracePolicy(Struct, frozen=True, kw_only=True):
     version: str
     evidence_contract: str
+    space_fusion: str
     depth_rows: int
     depth_cap_rows: int
     postings_budget: int

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
+from commonlore.domain.recall.fusion import SPACE_FUSIONS
 from commonlore.domain.recall.result import RecallResult
 from tests.support.recall_model import World, ask, worlds
 
@@ -129,12 +130,26 @@ def test_known_ids_may_be_said_as_often_as_one_likes(world: World, limit: int, r
 
 
 @fast
-@given(worlds(), st.integers(1, 8), RELATED)
-def test_a_smaller_limit_is_the_beginning_of_a_larger_one(world: World, limit: int, related: int) -> None:
+@given(worlds(), st.integers(1, 8), RELATED, st.sampled_from(SPACE_FUSIONS))
+def test_a_smaller_limit_is_the_beginning_of_a_larger_one(world: World, limit: int, related: int, fusion: str) -> None:
     """Of the results for any limit, and of the direct relationships where the results are the same."""
-    whole = ask(world, limit=14, relationship_limit=12)
-    few = ask(world, limit=limit, relationship_limit=related)
-    same = ask(world, limit=14, relationship_limit=related)
+    whole = ask(world, limit=14, relationship_limit=12, fusion=fusion)
+    few = ask(world, limit=limit, relationship_limit=related, fusion=fusion)
+    same = ask(world, limit=14, relationship_limit=related, fusion=fusion)
 
     assert whole.results[:limit] == few.results
     assert whole.related_relationships[:related] == same.related_relationships
+
+
+@fast
+@given(worlds())
+def test_signals_fuse_the_same_texts_in_each_spaces_own_order(world: World) -> None:
+    """Beyond the page's rule neither what is found nor the order within a space changes, and the order of rows changes nothing."""
+    page, signal = ask(world, limit=50), ask(world, limit=50, fusion="spaces-signal-1")
+    again = ask(replace(world, reverse=True), limit=50, fusion="spaces-signal-1")
+
+    assert msgspec.json.encode(signal) == msgspec.json.encode(again)
+    assert {item.evidence_id for item in page.results} == {item.evidence_id for item in signal.results}
+    for kind in ("private", "team_shared"):
+        one, other = ([item.evidence_id for item in answer.results if item.space_kind == kind] for answer in (page, signal))
+        assert one == other

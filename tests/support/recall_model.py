@@ -181,11 +181,13 @@ def _claim_row(claim: Claim) -> RelationshipRow:
     )
 
 
-def ask(world: World, *, contract: Literal["rrf-1", "zscore-1", "zscore-2"] = "zscore-2", depth: int = 2, **fields: Any) -> RecallResult:
+def ask(
+    world: World, *, contract: Literal["rrf-1", "zscore-1", "zscore-2"] = "zscore-2", fusion: str = "spaces-rrf-1", depth: int = 2, **fields: Any
+) -> RecallResult:
     """One recall of a world. The depth is small, so that lanes must look deeper."""
 
     request = msgspec.convert({"query": "words", **fields}, RecallRequest)
-    policy = replace(RankingPolicy(), evidence_contract=contract, depth_rows=depth)
+    policy = replace(RankingPolicy(), evidence_contract=contract, space_fusion=fusion, depth_rows=depth)
     work = recall(request, snapshot=ModelSnapshot(world), vector=_NoVector(), policy=policy, recall_id="rec_test", record=Recorder(time.perf_counter))
     try:
         work.send(None)  # nothing here waits for anything, so no loop is needed
