@@ -7,24 +7,32 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from commonlore.api.evaluation.asking import Answer, LoadedSpace
+from commonlore.api.evaluation.lanes import lanes_report
+from commonlore.api.evaluation.probes import Probe
 from commonlore.api.evaluation.sets import EvaluationSet
 from commonlore.domain.quality.lane import lane_report
 from commonlore.domain.quality.metrics import conflict_report, percentile, score_run, summarise
 from commonlore.domain.quality.paired import SEED, compare
 
+NOTHING: Mapping[str, int] = MappingProxyType({})
 COMPARED = ("ndcg@10", "mrr@10", "recall@10")
 
 
 @dataclass(slots=True)
 class Asked:
-    """Everything that one contract answered, by question. `lanes`: the answers to one text and the relationships beside it."""
+    """Everything that one contract answered, by question. `lanes`: the answers to one text and the relationships beside it.
+
+    `probes`: what both lanes were asked, with the whole answer and that of the relationship lane alone.
+    """
 
     contract: str
     answers: dict[str, Answer] = field(default_factory=dict)
     lanes: dict[str, Answer] = field(default_factory=dict)
+    probes: list[tuple[Probe, Answer, Answer]] = field(default_factory=list)
 
     @property
     def run(self) -> dict[str, list[str]]:
@@ -32,7 +40,13 @@ class Asked:
 
 
 def make_report(
-    texts: EvaluationSet, spaces: Mapping[str, LoadedSpace], asked: list[Asked], *, limit: int, seconds: Mapping[str, float]
+    texts: EvaluationSet,
+    spaces: Mapping[str, LoadedSpace],
+    asked: list[Asked],
+    *,
+    limit: int,
+    seconds: Mapping[str, float],
+    sent: Mapping[str, int] = NOTHING,
 ) -> dict[str, Any]:
     """The first of `asked` is the base of the comparison, the second what is compared with it."""
     report: dict[str, Any] = {
@@ -49,9 +63,11 @@ def make_report(
     if texts.statements:
         outcomes: Counter[str] = sum((space.outcomes for space in spaces.values()), Counter())
         merged: Counter[bool] = sum((space.merged for space in spaces.values()), Counter())
-        unsent = len(texts.statements) - outcomes.total()
+        unsent = len(texts.statements) - (outcomes.total() - sent.get("restated", 0))
         report["relationships"] = {"in_the_set": len(texts.statements), "not_sent": unsent, **dict(sorted(outcomes.items()))}
         report["relationships"] |= {"merged": merged.total(), "merged_wrongly": merged[False]}
+    if any(one.probes for one in asked):
+        report["lanes"] = {**lanes_report(spaces, {one.contract: one.probes for one in asked}), **sent}
     if len(asked) == 2:
         base, against = (score_run(one.run, texts.judged) for one in asked)
         report["comparison"] = {
@@ -64,8 +80,10 @@ def make_report(
 
 
 def leaks_of(report: Mapping[str, Any]) -> int:
-    """Ids of another space, over everything that was asked."""
-    return sum(found["leaks"] for found in report["contracts"].values())
+    """Ids of another space, over everything that was asked, and what a view that was asked for cannot have."""
+    lanes = report.get("lanes", {"contracts": {}})["contracts"].values()
+    found = [one["leaks"] for one in report["contracts"].values()] + [one["leaks"] + one["outside_view"] for one in lanes]
+    return sum(found)
 
 
 def _results(texts: EvaluationSet, spaces: Mapping[str, LoadedSpace], asked: Asked) -> dict[str, Any]:
@@ -95,7 +113,7 @@ def write_runs(folder: Path, texts: EvaluationSet, asked: list[Asked]) -> list[P
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for one in asked:
-        path = folder / f"{texts.name}.{one.contract}.json"
+        path = folder / f"{texts.name}.{one.contract.replace(' ', '.')}.json"
         path.write_text(json.dumps(one.run, ensure_ascii=False), encoding="utf-8")
         written.append(path)
     return written

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`text` is cut to what a recall accepts. `exclude`: texts that are no answer, such as the question's own message."""
+    """`text` is cut to what a recall accepts. `exclude`: texts that are no answer, such as the question's own message.
+
+    `time`: the half-open period that it asks about, where the set says so.
+    """
 
     id: str
     space: str
@@ -40,11 +43,12 @@ class Question:
     text: str
     is_cut: bool
     exclude: frozenset[str]
+    time: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One relationship as the set has it, with the texts it was read in."""
+    """One relationship as the set has it, with the texts it was read in; `question` is the one that it answers, if any."""
 
     number: int
     subject: str
@@ -53,6 +57,7 @@ class Statement:
     documents: tuple[str, ...]
     valid_from: str | None = None
     valid_to: str | None = None
+    question: str | None = None
 
 
 @dataclass(slots=True)
@@ -107,6 +112,34 @@ def read_set(folder: Path, *, relationships: bool) -> EvaluationSet:
     )
 
 
+def sample(texts: EvaluationSet, questions: int) -> EvaluationSet:
+    """So many questions, spread evenly over the set, and the texts that share a session or a text with what any of them should find.
+
+    Texts without a session are kept whole. What the remaining relationships were read in is all there.
+    """
+    step = max(1, len(texts.questions) // questions)
+    kept = texts.questions[::step][:questions]
+    names = {question.id for question in kept}
+    relevance = {name: found for name, found in texts.relevance.items() if name in names}
+    wanted = {(question.space, text) for question in kept for text in relevance.get(question.id, ())}
+    sessions = {
+        (space, document.proposal.get("session")) for space, rows in texts.documents.items() for document in rows if (space, document.id) in wanted
+    }
+    sessions |= {(space, None) for space in texts.documents}
+    documents = {
+        space: left for space, rows in texts.documents.items() if (left := [row for row in rows if (space, row.proposal.get("session")) in sessions])
+    }
+    ids = {document.id for rows in documents.values() for document in rows}
+    return replace(
+        texts,
+        documents=documents,
+        questions=kept,
+        relevance=relevance,
+        pairs=[pair for pair in texts.pairs if pair.question in names],
+        statements=[statement for statement in texts.statements if ids.issuperset(statement.documents)],
+    )
+
+
 def _meta(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -156,7 +189,13 @@ def _question(item: dict[str, Any], space: str) -> Question:
         text=text[:_MOST_QUERY_CHARS],
         is_cut=len(text) > _MOST_QUERY_CHARS,
         exclude=frozenset(item.get("exclude") or ()),
+        time=_period(item.get("time_cue")),
     )
+
+
+def _period(cue: dict[str, Any] | None) -> tuple[str, str] | None:
+    first, end = (_instant(cue.get(name)) for name in ("after", "before")) if cue else (None, None)
+    return (first, end) if first is not None and end is not None else None
 
 
 def _two_sides(item: dict[str, Any]) -> TwoSides:
@@ -178,6 +217,7 @@ def _statements(folder: Path) -> list[Statement]:
             documents=tuple(item["evidence_ids"]),
             valid_from=_instant(item.get("valid_from")),
             valid_to=_instant(item.get("valid_to")),
+            question=item.get("query_id"),
         )
         for number, item in enumerate(whole)
     ]

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from commonlore.api.cli.output import Output
+from commonlore.api.evaluation.lanes import LANES, MEASURES
+from commonlore.api.evaluation.probes import SLICES
 
 _MEASURES = ("ndcg@10", "mrr@10", "recall@1", "recall@5", "recall@10", "recall@20", "ec@5", "ec@10", "ec@20")
 
@@ -33,6 +35,8 @@ def show(output: Output, report: Mapping[str, Any]) -> None:
     if "relationships" in report:
         click.echo("\nrelationships " + ", ".join(f"{name} {count}" for name, count in report["relationships"].items()))
     _comparison(output, report.get("comparison"))
+    if "lanes" in report:
+        _lanes(output, report["lanes"])
 
 
 def _lane(lane: Mapping[str, Any] | None) -> None:
@@ -42,6 +46,52 @@ def _lane(lane: Mapping[str, Any] | None) -> None:
             f"grouping precision {_number(lane['grouping_precision'])} over {lane['grouped_pairs']} pairs, "
             f"cross-lane duplicates {lane['cross_lane_duplicates']} in {lane['groups']} groups"
         )
+
+
+def _lanes(output: Output, lanes: Mapping[str, Any]) -> None:
+    """Every lane and slice of every contract in one table, then what both lanes say together, then the paired differences."""
+    rows = [
+        [lane, part, name, row["n"], *(_number(row[measure]) for measure in MEASURES)]
+        for lane in LANES
+        for part in SLICES
+        for name, found in lanes["contracts"].items()
+        if (row := found[lane].get(part)) is not None
+    ]
+    click.echo("\nBoth lanes by slice")
+    output.table(["lane", "slice", "contract", "n", *MEASURES], rows, empty="Nothing to find.")
+    output.table(
+        [
+            "contract",
+            "asked",
+            "grouping precision",
+            "pairs",
+            "missed pairs",
+            "by evidence",
+            "only by relationships",
+            "duplicates",
+            "leaks",
+            "outside the view",
+        ],
+        [
+            [
+                name,
+                found["asked"],
+                _number(found["grouping"]["precision"]),
+                found["grouping"]["pairs"],
+                found["grouping"]["missed_pairs"],
+                _number(found["coverage"]["by_evidence"]),
+                _number(found["coverage"]["by_relationships_only"]),
+                found["duplicates"],
+                found["leaks"],
+                found["outside_view"],
+            ]
+            for name, found in lanes["contracts"].items()
+        ],
+        empty="",
+    )
+    for lane, differences in lanes.get("comparison", {"differences": {}})["differences"].items():
+        click.echo(f"\n{lane} lane:", nl=False)
+        _comparison(output, lanes["comparison"] | {"differences": differences})
 
 
 def _comparison(output: Output, comparison: Mapping[str, Any] | None) -> None:

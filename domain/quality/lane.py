@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -50,6 +51,22 @@ def grouped_pairs(answer: LaneAnswer, meaning: Mapping[str, str]) -> tuple[int, 
     """
     pairs = [pair for item in answer.items for pair in combinations(item.relationships, 2)]
     return len(pairs), sum(1 for one, other in pairs if meaning.get(one) is not None and meaning.get(one) == meaning.get(other))
+
+
+def missed_pairs(answer: LaneAnswer, meaning: Mapping[str, str], holders: Mapping[str, frozenset[str]]) -> int:
+    """Pairs that state the same, one of them shown, that do not stand in one group. `holders`: what is stated -> every relationship of it."""
+    missed = 0
+    for item in answer.items:
+        same = holders.get(meaning.get(item.relationships[0], ""), frozenset())
+        missed += math.comb(len(same), 2) - math.comb(len(same.intersection(item.relationships)), 2)
+    return missed
+
+
+def said(answer: LaneAnswer, wanted: frozenset[str], meaning: Mapping[str, str]) -> tuple[int, int]:
+    """Of what should be stated, how much a returned text carries, and how much more only the relationship lane states."""
+    carried = {meaning.get(name, name) for name in answer.carried}
+    shown = {meaning.get(name, name) for item in answer.items for name in item.relationships}
+    return len(wanted & carried), len(wanted & shown - carried)
 
 
 def duplicates(answer: LaneAnswer, meaning: Mapping[str, str]) -> int:

@@ -60,6 +60,60 @@ def test_two_spaces_with_the_same_words(tmp_path: Path, run: Run) -> None:
     assert not (tmp_path / "unused").exists()
 
 
+WORK = {"Ada Stone": ("Orion", "Vega", "Lyra"), "Ben Hill": ("Delta", "Gamma", "Sigma")}
+
+
+def a_set_with_times(folder: Path) -> Path:
+    """Two careers of three firms, three years each, asked for by year, among remarks that answer nothing; one text names a ticket."""
+    folder.mkdir()
+    (folder / "meta.json").write_text(json.dumps({"name": "times", "title": "Times", "spaces": 1}))
+    corpus, queries, qrels, facts = [], [], [], []
+    for person, firms in WORK.items():
+        for place, firm in enumerate(firms):
+            name, years = f"{person}/{place}", [f"{2000 + 3 * place + more}-01-01T00:00:00" for more in range(4)]
+            text = f"{person} worked at {firm} and was glad, see ticket {firm}-{place + 1}."
+            corpus.append({"id": name, "text": text, "session": person})
+            cue = {"after": years[1], "before": years[2]}
+            queries.append({"id": name, "text": f"Where did {person} work in {years[1][:4]}?", "category": "work", "time_cue": cue})
+            qrels.append({"query_id": name, "doc_id": name, "grade": 1})
+            fact = {"subject": person, "predicate": "works at", "object": firm, "valid_from": years[0], "valid_to": years[3]}
+            facts.append(fact | {"evidence_ids": [name], "query_id": name})
+    corpus += [{"id": f"r{number}", "text": f"Remark {number} on weather and boats."} for number in range(13)]
+    for name, lines in (("corpus", corpus), ("queries", queries), ("qrels", qrels), ("facts", facts)):
+        write(folder, name, lines)
+    return folder
+
+
+def test_both_lanes_in_slices(tmp_path: Path, run: Run) -> None:
+    """The right year of a career is told by the view alone, anchors are found, and what two authors say is one group.
+
+    The same texts lie in the private space of the second author and in another team, and none of that is seen.
+    """
+
+    folder = a_set_with_times(tmp_path / "set")
+    arguments = ("evaluate", "--set", str(folder), "--lanes", "--private", "--sample", "2", "--against-fusion", "spaces-signal-1", "--json")
+    ended = run(tmp_path / "unused", *arguments)
+    report = json.loads(ended.stdout)
+    lanes = report["lanes"]
+
+    assert (0, "") == (ended.returncode, ended.stderr)
+    assert ["zscore-2 spaces-rrf-1", "zscore-2 spaces-signal-1"] == list(lanes["contracts"])
+    assert {"restated": 1, "decoys": 4} == {name: lanes[name] for name in ("restated", "decoys")}
+    assert {"in_the_set": 6, "not_sent": 0, "active": 7, "merged": 0, "merged_wrongly": 0} == report["relationships"]
+    for found in lanes["contracts"].values():
+        for lane, anchors in (("evidence", 6), ("relationships", 2)):
+            expected = {"as_asked": 2, "temporal": 2, "valid_at": 2, "known_at": 1, "exact_anchor": anchors}
+            assert expected == {name: row["n"] for name, row in found[lane].items()}
+            assert {1.0} == {row["recall@10"] for row in found[lane].values()}
+            assert found[lane]["valid_at"]["mrr@10"] > found[lane]["temporal"]["mrr@10"]
+        assert (1.0, 0) == (found["grouping"]["precision"], found["grouping"]["missed_pairs"]) and found["grouping"]["pairs"] > 0
+        assert {"statements": 2, "by_evidence": 1.0, "by_relationships_only": 0.0} == found["coverage"]
+        assert [0, 0, 0] == [found[name] for name in ("duplicates", "leaks", "outside_view")]
+    by_turns, by_signals = (found["evidence"]["exact_anchor"]["mrr@10"] for found in lanes["contracts"].values())
+    assert by_turns < by_signals == 1.0
+    assert 6 == lanes["comparison"]["differences"]["evidence"]["ndcg@10"]["exact_anchor"]["n"]
+
+
 def test_the_set_that_comes_with_the_program(tmp_path: Path, run: Run) -> None:
     """A newcomer sees the measures of both contracts and their paired difference, without a file of one's own."""
 
