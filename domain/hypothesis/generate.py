@@ -6,7 +6,7 @@ The same rows give the same hypotheses, in whatever order they come. Nothing her
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -140,34 +140,42 @@ def _proposal(
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """`stated`: whatever is said, by either polarity and from either end. `held`: who has any object of a predicate.
+    """`stated`: whatever is said, by either polarity and from either end. `held`: of whom a predicate is stated at all.
 
-    `edges`: what is said to be so, each once, by its best premise; by predicate, then by scope.
+    `affirmed`: what is said to be so, `objects`: with how many objects, values included. `edges`: what lasts of it between
+    entities, each once, by its best premise; by predicate, then by scope.
     """
 
     stated: frozenset[Triple]
     held: frozenset[tuple[UUID, str]]
     affirmed: frozenset[Triple]
+    objects: Mapping[tuple[UUID, str], int]
     edges: Mapping[str, Mapping[str | None, Sequence[_Edge]]]
 
     @staticmethod
     def of(source: HypothesisSource, book: RuleBook) -> _Facts:
         stated: set[Triple] = set()
         held: set[tuple[UUID, str]] = set()
+        affirmed: set[Triple] = set()
+        values: set[Triple] = set()
         best: dict[tuple[str, UUID, UUID, str | None], Premise] = {}
         for premise in source.premises:
             held.add((premise.subject_entity_id, premise.predicate_key))
+            if premise.object_entity_id is None and premise.polarity == "+":
+                values.add((premise.subject_entity_id, premise.predicate_key, premise.relationship_id))
             for start, key, end in _said(premise, book):
                 stated.add((start, key, end))
                 held.add((start, key))
+                if premise.polarity == "+":
+                    affirmed.add((start, key, end))
                 place = (key, start, end, premise.scope_key)
                 if premise.polarity == "+" and premise.is_lasting and (place not in best or _strength(premise) < _strength(best[place])):
                     best[place] = premise
         edges: dict[str, dict[str | None, list[_Edge]]] = defaultdict(lambda: defaultdict(list))
         for key, start, end, scope in sorted(best, key=lambda place: (place[0], place[1], place[2], place[3] or "")):
             edges[key][scope].append(_Edge(start, end, best[key, start, end, scope]))
-        affirmed = frozenset((start, key, end) for key, start, end, _ in best)
-        return _Facts(frozenset(stated), frozenset(held), affirmed, edges)
+        objects = Counter((start, key) for start, key, _ in affirmed | values)
+        return _Facts(frozenset(stated), frozenset(held), frozenset(affirmed), objects, edges)
 
     def is_known(self, target: Target, book: RuleBook) -> bool:
         """Said or denied already, or impossible beside what is said: the subject has its one object."""
@@ -200,7 +208,7 @@ def _walk(
             left, counts["paths"] = left - 1, counts["paths"] + 1
             if book.is_symmetric(rule.conclusion) and end < start:
                 start, end, first, second = end, start, second, first
-            _note_test(walked, rule, facts, start, end)
+            _note_test(walked, rule, facts, start, middle, end)
             target = Target(start, rule.conclusion, end, scope)
             if _suits(target, source, book):
                 before = walked.best.get(target)
@@ -209,8 +217,10 @@ def _walk(
     return walked
 
 
-def _note_test(walked: _Walked, rule: Rule, facts: _Facts, start: UUID, end: UUID) -> None:
-    if (start, rule.conclusion) in facts.held:
+def _note_test(walked: _Walked, rule: Rule, facts: _Facts, start: UUID, middle: UUID, end: UUID) -> None:
+    """The pair can be looked at where the start has an object of the conclusion besides the middle, which the path itself may give it."""
+    others = facts.objects.get((start, rule.conclusion), 0) - ((start, rule.conclusion, middle) in facts.affirmed)
+    if others > 0:
         walked.tested.add((start, end))
         if (start, rule.conclusion, end) in facts.affirmed:
             walked.closed.add((start, end))

@@ -28,7 +28,7 @@ class HypothesisPolicy:
         record   = (prior * weight + closed) / (weight + tested)
         strength = 1 - 0.4 / source groups
 
-    `tested` counts the pairs that the rule reaches and whose subject is known to have any object of the conclusion;
+    `tested` counts the pairs that the rule reaches and whose subject has an object of the conclusion besides the middle;
     `closed`, those of them that are stated. A rule that was never tested has its prior. The confidence says how much of the
     record comes from the space: tested / (weight + tested).
 

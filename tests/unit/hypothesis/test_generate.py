@@ -164,6 +164,15 @@ def test_a_rule_that_holds_here_is_worth_more_and_one_that_does_not_less() -> No
     )  # fmt: skip
 
 
+def test_a_path_is_no_test_of_its_own_rule() -> None:
+    """Its first premise gives the subject an object of the conclusion: that alone says nothing of the rule; another object does."""
+    path = (a_premise(1, 1, "part_of", 2), a_premise(2, 2, "part_of", 3))
+    [alone] = suggest(*path).proposals
+    [beside] = suggest(*path, a_premise(3, 1, "part_of", 9)).proposals
+
+    assert ((0, 420), (1, 336)) == ((alone.tested, alone.likelihood.likelihood), (beside.tested, beside.likelihood.likelihood))
+
+
 def test_the_pair_of_premises_with_more_sources_is_cited() -> None:
     weak = (a_premise(1, 1, "works_on", 2), a_premise(2, 2, "uses", 9))
     strong = (a_premise(3, 1, "works_on", 3, groups=3), a_premise(4, 3, "uses", 9, groups=2))
