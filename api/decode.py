@@ -29,7 +29,6 @@ def decode_body(body: bytes, kind: type[R]) -> R:
 
     Raises:
         Incorrect: `malformed_body` or `invalid_input`.
-        Unsupported: a field of a later version is set.
     """
     return decode_arguments(parse(body), kind)
 
@@ -39,7 +38,6 @@ def decode_arguments(arguments: Parsed, kind: type[R]) -> R:
 
     Raises:
         Incorrect: `malformed_body` when it is no object, else `invalid_input`.
-        Unsupported: a field of a later version is set.
     """
     if not isinstance(arguments.value, dict):
         raise malformed("expected one JSON object")

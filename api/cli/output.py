@@ -46,13 +46,13 @@ class Output:
         console.print(table)
 
     def failure(self, error: CommonloreError) -> None:
-        """A stated failure: what went wrong, then what to do next."""
+        """A stated failure: what went wrong, then what to do next. What is said of a wrong field says both."""
         if self.as_json:
             problem = _problem(error.code, error.message)
             problem["errors"] = [{"pointer": place.pointer, "detail": place.detail} for place in error.problems]
             self.document(problem | ({"details": error.details} if error.details else {}))
         else:
-            click.echo(f"Error: {error.message}\n{error.entry.remediation}", err=True)
+            click.echo(f"Error: {error.message}" + ("" if error.problems else f"\n{error.entry.remediation}"), err=True)
 
     def usage(self, error: click.ClickException) -> None:
         """A command line that cannot be read."""

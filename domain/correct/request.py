@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
 from commonlore.domain.remember.request import EntityKind, Name, Polarity, ValueProposal
+from commonlore.domain.submission import IdempotencyKey, require_key
 
 
 class EntityPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +90,7 @@ class CorrectRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     submission_id: UUID | None = None
     confirmation_token: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
     selection: CorrectionSelection | None = None
-    idempotency_key: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         """What a schema cannot say.
@@ -107,6 +108,6 @@ class CorrectRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise invalid(f"/{name}", f"expected only with the action {'confirm' if self.action == 'submit' else 'submit'}")
         if self.patch is not None:
             self.patch.validate("/patch")
-        for name in ("reason", "idempotency_key"):
-            if (text := getattr(self, name)) is not None:
-                require_visible(f"/{name}", text)
+        if self.reason is not None:
+            require_visible("/reason", self.reason)
+        require_key(self.idempotency_key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
+from commonlore.domain.submission import IdempotencyKey, require_key
 
 EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
 ValueType = Literal["string", "number", "boolean", "date", "date_time"]
@@ -187,14 +187,13 @@ class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     evidence: Annotated[list[EvidenceProposal], Meta(min_length=1, max_length=20)]
     relationships: Annotated[list[RelationshipProposal], Meta(max_length=200)] = []
     target_space: Literal["private", "team_shared"] = "team_shared"
-    idempotency_key: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         """What a schema cannot say.
 
         Raises:
             Incorrect: with the JSON pointer of the first wrong field.
-            Unsupported: a field of a later version is set.
         """
         for index, item in enumerate(self.evidence):
             item.validate(f"/evidence/{index}")
@@ -206,8 +205,7 @@ class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             if proposal.ref in refs:
                 raise invalid(f"/relationships/{index}/ref", f"expected a ref of its own; /relationships/{refs[proposal.ref]} has it already")
             refs[proposal.ref] = index
-        if self.idempotency_key is not None and unicodedata.normalize("NFC", self.idempotency_key).strip() == "":
-            raise invalid("/idempotency_key", "expected at least one visible character")
+        require_key(self.idempotency_key)
 
 
 def _require_one_revision(evidence: list[EvidenceProposal]) -> None:

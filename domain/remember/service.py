@@ -185,9 +185,9 @@ async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[
         now=submission.now,
     )
     stored = [replace(place, is_quarantined=place.is_quarantined or index in withdrawn.quarantined) for index, place in enumerate(stored)]
-    results, waiting = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False)
+    results, waiting, unseen = await _relate(writer, submission, stored, vectors, new_id) if prepared.relationships else ([], False, [])
     results = _settled(results, await withdrawn.settle(writer))
-    result = _conclude(submission, stored, withdrawn, results, vectors, warnings, waiting)
+    result = _conclude(submission, stored, withdrawn, results, vectors, [*warnings, *unseen], waiting)
     if result.search_state == "pending":
         await writer.enqueue_embedding()
     return result
@@ -211,7 +211,8 @@ def _foresee(prepared: Prepared, names: NameState, new_id: NewId) -> list[str]:
 
 async def _relate(
     writer: LedgerWriter, submission: Submission, stored: Sequence[StoredEvidence], vectors: Mapping[str, Vectors], new_id: NewId
-) -> tuple[list[RelationshipResult], bool]:
+) -> tuple[list[RelationshipResult], bool, list[str]]:
+    """The results, whether a document waits for its vector, and the warnings."""
     prepared = submission.prepared
     submission = replace(submission, claim=submission.claim.at(await writer.lock_ledger(submission.now)))
     contexts = contexts_of(prepared.relationships)
@@ -234,7 +235,17 @@ async def _relate(
     brought = recited(prepared.relationships, cases, [place.evidence_id for place in stored], known_cited)
     for conflict_id, evidence_ids in brought.items():
         await writer.recite(conflict_id, evidence_ids, submission.now)
-    return results, waiting
+    return results, waiting, _unseen(prepared, known_cited)
+
+
+def _unseen(prepared: Prepared, known_cited: Mapping[UUID, Cited]) -> list[str]:
+    """Which cited ids nothing rests on. Absent, foreign and withdrawn texts are alike."""
+    return [
+        f"/relationships/{index}/known_evidence_ids/{place}: no text of this space that counts now has this id; nothing rests on it"
+        for index, item in enumerate(prepared.relationships)
+        for place, key in enumerate(item.proposal.known_evidence_ids)
+        if key not in known_cited
+    ]
 
 
 def _cited(item: PreparedEvidence, place: StoredEvidence) -> Cited:

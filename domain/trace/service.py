@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -70,12 +70,14 @@ async def trace(request: TraceRequest, *, snapshot: TraceSnapshot) -> dict[str, 
     places = {name: _place(found[request.page_size - 1]) for name, found in rows.items() if len(found) > request.page_size}
     page = {name: rows.get(name, [])[: request.page_size] for name in SECTIONS}
     evidence = await snapshot.read_evidence(list(dict.fromkeys(row["evidence_id"] for row in page["evidence_supports"])))
+    held = {row["evidence_id"] for row in evidence if _withholds_words(row, snapshot.actor)}
     cases = await snapshot.read_conflicts(space, request.relationship_id, most=_MOST_CONFLICTS + 1) if cursor is None else []
     walk = await _walk(request, relationship, snapshot) if cursor is None else Walk(0, stopped_reason="not_requested")
     return {
         "relationship": _relationship(relationship, space),
         **{name: [_renamed(name, row) for row in found] for name, found in page.items()},
-        "evidence": [_evidence(row, with_content=request.include_evidence_content) for row in evidence],
+        "evidence_supports": [_support(row, held) for row in page["evidence_supports"]],
+        "evidence": [_evidence(row, held, with_content=request.include_evidence_content) for row in evidence],
         "conflicts": [_conflict(case, space) for case in cases[:_MOST_CONFLICTS]],
         "search_documents": await snapshot.read_documents(request.relationship_id) if cursor is None else [],
         "semantic_nodes": [_node(node) for node in walk.visited.values()],
@@ -180,8 +182,21 @@ def _relationship(row: Row, space: Space) -> Row:
     }
 
 
-def _evidence(row: Row, *, with_content: bool) -> Row:
+def _withholds_words(row: Row, actor: Actor) -> bool:
+    """Nobody reads the words of an erased text here, and only an administrator, who decides on it, those of a text in quarantine."""
+    exclusions = row["exclusions"] or []
+    return "erased" in exclusions or ("quarantined" in exclusions and "admin" not in actor.scopes)
+
+
+def _support(row: Row, held: Collection[UUID]) -> Row:
+    shown = _renamed("evidence_supports", row)
+    return {**shown, "quote": None} if row["evidence_id"] in held else shown
+
+
+def _evidence(row: Row, held: Collection[UUID], *, with_content: bool) -> Row:
     content = {"content": row["content"], "content_truncated": row["content_truncated"]} if with_content else {}
+    if with_content and row["evidence_id"] in held:
+        content = {"content": None, "content_truncated": True}
     provenance = ("source_type", "authority", "source", "source_group", "speaker", "session", "sequence", "occurred_at", "labels", "metadata")
     return {
         "evidence_id": row["evidence_id"],

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from commonlore.domain.errors import Conflict, Forbidden, Incorrect, Unauthenticated
+from commonlore.domain.ids import new_id
 from tests.support.memory import Memory, a_relationship, contexts
 
 
@@ -43,6 +44,23 @@ async def test_the_declared_speaker_grounds_an_end(memory: Memory) -> None:
         ann, content="I work on Dense-Mem now.", speaker="Mark Huang", relationships=[a_relationship("mark huang", "works on", "Dense-Mem")]
     )
 
+    assert "active" == answer["relationship_results"][0]["splits"][0]["status"]
+
+
+async def test_a_cited_id_that_nothing_rests_on_is_named(memory: Memory) -> None:
+    """Absent, another's private one, withdrawn: alike, each by its place. The rest of the proposal counts."""
+    ann, bob = await memory.key(), await memory.key()
+    text = {"content": "Mark works on Atlas."}
+    private = (await memory.remember(bob, **text, target_space="private"))["evidence"][0]["evidence_id"]
+    gone, kept = [item["evidence_id"] for item in (await memory.remember(ann, evidence=[{"content": "Mark left."}, text]))["evidence"]]
+    await memory.retract(ann, gone)
+    proposal = a_relationship("Mark", "works_on", "Atlas", known_evidence_ids=[str(new_id()), kept, private, gone])
+
+    answer = await memory.remember(ann, content="Atlas is what Mark works on.", relationships=[proposal])
+
+    places = [f"/relationships/0/known_evidence_ids/{place}" for place in (0, 2, 3)]
+    assert places == [warning.partition(":")[0] for warning in answer["warnings"]]
+    assert 1 == len({warning.partition(":")[2] for warning in answer["warnings"]})
     assert "active" == answer["relationship_results"][0]["splits"][0]["status"]
 
 

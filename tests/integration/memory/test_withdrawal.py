@@ -387,6 +387,25 @@ async def test_the_answer_says_why_a_relationship_of_a_held_text_waits(memory: M
     assert ("evidence_quarantined", "pending_evidence") == (result["reason"], result["splits"][0]["status"])
 
 
+async def test_a_trace_shows_the_words_of_a_held_text_to_administrators_alone(memory: Memory) -> None:
+    """What tries to command its reader does not reach an agent by way of a trace: neither the text nor the quote. Released, both are there."""
+    admin, ann = await memory.key(scopes=("read", "write", "admin")), await memory.key()
+    await tell(memory, ann)
+    evidence_id, relationship_id = await tell(memory, ann, INJECTED)
+
+    async def words(holder: Holder) -> list[tuple[str | None, str | None]]:
+        found = await memory.trace(holder, relationship_id)
+        quotes = {item["evidence_id"]: item["quote"] for item in found["evidence_supports"]}
+        return [(item["content"], quotes[item["evidence_id"]]) for item in found["evidence"]]
+
+    free = "Mark works on Atlas."
+    held = [await words(holder) for holder in (ann, admin)]
+    await memory.quarantine(admin, evidence_id, held=False)
+
+    assert [[(free, free), (None, None)], [(free, free), (INJECTED, free)]] == held
+    assert [(free, free), (INJECTED, free)] == await words(ann)
+
+
 async def test_a_later_sighting_of_a_held_text_is_held(memory: Memory) -> None:
     ann = await memory.key()
     first = (await memory.remember(ann, content=INJECTED))["evidence"][0]

@@ -50,6 +50,7 @@ _REQUEST_RULES = """
 - An end of a relationship has a `name`, a `known_entity_id`, or both; an object is either an entity or a value; a predicate is either a `proposed_key` or a
   `known_predicate_key`.
 - A relationship cites at least one text, by `evidence_indices`, `known_evidence_ids` or `supports`; an index names a text of the same request.
+  An id of `known_evidence_ids` that is no text of the space, or one that does not count now, is a warning of the answer.
 - A span lies inside its text and is at most 999 code points long; `quote`, if given, is exactly that text.
 - `valid_to` is not before `valid_from`; a `ref` occurs once in a request.
 - A `value` of type `number` is a JSON number, of type `boolean` a JSON boolean, of any other type a JSON string.

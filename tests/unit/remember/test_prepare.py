@@ -110,6 +110,14 @@ def test_what_is_wrong_with_a_text_is_named_too(fields: dict[str, Any], pointer:
     assert pointer == caught.value.problems[0].pointer
 
 
+def test_an_idempotency_key_shows_something() -> None:
+    """As for every other write; blanks and zero-width marks are no name that a caller could tell from another."""
+    with pytest.raises(Incorrect) as caught:
+        made(idempotency_key=" \u200b")
+
+    assert "/idempotency_key" == caught.value.problems[0].pointer
+
+
 def test_a_ref_names_one_proposal() -> None:
     with pytest.raises(Incorrect) as caught:
         made(relationships=[a_relationship("A", "b", "C"), a_relationship("D", "e", "F")])
