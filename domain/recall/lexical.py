@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-
 # Postings that are read whatever they tell, and the share of texts beyond which a term tells too little to read more.
 _CHEAP, _EVERYWHERE = 1_000, 0.9
 
