@@ -120,16 +120,17 @@ exists (
 -- What a relationship `r` of a filtered search must be, put in place of {narrowing}. Lists that are empty and values that are null ask nothing.
 (cardinality(%(predicates)s::text[]) = 0 or r.predicate_key = any(%(predicates)s::text[]) or exists (
       select from commonlore.predicate_definition d
-      -- A key of the space means itself, even where it is another's alias as well.
+      -- A key of the space means itself, even where it is another's alias as well; both as the registry was known in the view.
       where d.predicate_key = r.predicate_key and d.aliases && array(
           select g.wording from unnest(%(predicates)s::text[]) g (wording)
           where not exists (
               select from commonlore.predicate_definition k
-              where k.predicate_key = g.wording
+              where k.predicate_key = g.wording and (%(known_at)s::timestamptz is null or k.known_from <= %(known_at)s::timestamptz)
                 and k.team_id = %(team_id)s::uuid -- tenant
                 and k.space_epoch = %(space_epoch)s::bigint -- tenant
           )
       )
+        and (%(known_at)s::timestamptz is null or d.known_from <= %(known_at)s::timestamptz)
         and d.team_id = %(team_id)s::uuid -- tenant
         and d.space_epoch = %(space_epoch)s::bigint -- tenant
   ))

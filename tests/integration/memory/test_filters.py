@@ -10,6 +10,7 @@ import pytest
 from commonlore.domain.errors import Incorrect
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase, clone, drop
+from tests.support.identity import administer, an_admin
 from tests.support.memory import Holder, Memory, a_relationship, contexts, shown
 
 TEXTS: list[dict[str, Any]] = [
@@ -131,6 +132,20 @@ async def test_the_relationships_that_pass(memory: Memory, narrowed: dict[str, A
 
         assert {ids[name] for name in names} == {item["relationship_id"] for item in answer["related_relationships"]}
         assert plain["results"] == answer["results"]
+
+
+async def test_a_wording_means_what_it_meant_in_the_view(memory: Memory) -> None:
+    """An alias that was added later finds nothing in a view of before, as known then; it does now, and for what held before as known now."""
+    admin = await an_admin(memory)
+    related = await memory.relate(admin, "Atlas mirrors Mongo.", "Atlas", "mirrors", "Mongo")
+    before = memory.clock().isoformat()
+    await administer(memory, admin, "define_predicate", key="mirrors", expected_version=1, add_aliases=["copies"])
+    found = {}
+    for name, view in (("now", {}), ("known before", {"known_at": before}), ("held before", {"valid_at": before})):
+        answer = await memory.recall(admin, "atlas mongo", filter={"predicates": ["copies"], "labels": ["nowhere"]}, **view)
+        found[name] = [item["relationship_id"] for item in answer["related_relationships"]]
+
+    assert {"now": [related], "known before": [], "held before": [related]} == found
 
 
 async def test_an_unknown_entity_lets_nothing_pass(memory: Memory) -> None:
