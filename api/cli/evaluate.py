@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from commonlore.api.evaluation.sets import EvaluationSet
     from commonlore.db.session import Pool
 
-_ELSEWHERE = tuple(PREFIX + name for name in ("DATABASE_URL", "SERVING_URL", "WORKER_URL", "HOME", "EVIDENCE_CONTRACT", "SPACE_FUSION"))
+_ELSEWHERE = tuple(PREFIX + name for name in ("DATABASE_URL", "SERVING_URL", "WORKER_URL", "HOME", "EVIDENCE_CONTRACT", "SPACE_FUSION", "EMBEDDERS"))
 _CONTRACT = click.Choice(tuple(EVIDENCE_CONTRACTS))
 _FUSION = click.Choice(SPACE_FUSIONS)
 _TIMEOUT_S = 120.0
