@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.mutation.hypotheses import HYPOTHESES
 from tests.mutation.mutation import Mutation
 from tests.mutation.ranking import RANKING
 from tests.mutation.safety import SAFETY
 
-MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY)
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *HYPOTHESES)

@@ -7,8 +7,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from commonlore.db.hypothesis_runs import SpaceRuns
 from commonlore.domain.errors import Conflict, Forbidden, Incorrect, NotVisible
 from commonlore.domain.hypothesis.policy import HypothesisPolicy
+from commonlore.domain.hypothesis.request import ListDreamsRequest
 from commonlore.domain.ids import new_id
 from commonlore.workers.propose_hypotheses import run_proposal
 from tests.support.communities import as_worker, codes
@@ -325,8 +327,6 @@ async def test_a_list_has_pages_and_a_cursor_of_its_own(memory: Memory) -> None:
     await dream(memory, ada)
     seen: list[str] = []
     cursor = None
-    from commonlore.domain.hypothesis.request import ListDreamsRequest
-
     for _ in range(3):
         request = ListDreamsRequest(limit=2, cursor=cursor)
         page: Any = await memory.operations.list_dreams(ada.key, request, correlation_id="test")
@@ -356,10 +356,9 @@ async def test_a_run_bounds_what_it_reads_proposes_and_keeps(memory: Memory) -> 
     assert [("too_large", None, None), ("completed", 5, 1), ("completed", 5, 0)] == statuses
 
 
-async def test_a_write_between_reading_and_proposing_wins(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("between", ["retracted", "supported", "said"])
+async def test_a_write_between_reading_and_proposing_wins(memory: Memory, between: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What changed or was said after the source was read is not proposed: each proposal is looked at again under the ledger lock."""
-    from commonlore.db.hypothesis_runs import SpaceRuns
-
     ada = await memory.key()
     texts = await tell(memory, ada)
     await dreaming(memory, ada)
@@ -367,9 +366,17 @@ async def test_a_write_between_reading_and_proposing_wins(memory: Memory, monkey
 
     async def read(self: SpaceRuns, **given: Any) -> Any:
         found = await original(self, **given)
-        await memory.retract(ada, texts[0])
+        if between == "retracted":
+            await memory.retract(ada, texts[0])
+        elif between == "supported":
+            await memory.relate(ada, "Indeed Ada works on Atlas.", "Ada", "works_on", "Atlas")
+        else:
+            await memory.relate(ada, "Ada uses PostgreSQL.", "Ada", "uses", "PostgreSQL", kinds=("person", "product"))
         return found
 
-    monkeypatch.setattr(SpaceRuns, "read", read)
-    assert "completed" == await dream(memory, ada)
+    with monkeypatch.context() as patch:
+        patch.setattr(SpaceRuns, "read", read)
+        assert "completed" == await dream(memory, ada)
     assert [] == standing(memory, ada)
+    await dream(memory, ada)
+    assert ([("proposed", None, 1)] if between == "supported" else []) == standing(memory, ada)

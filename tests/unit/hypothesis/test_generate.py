@@ -204,3 +204,11 @@ def test_bounds_hold() -> None:
     assert 100 == suggest(*hub, book=book, policy=HypothesisPolicy(most_paths=100)).paths
     assert 0 == suggest(*hub, book=book, policy=HypothesisPolicy(least_likelihood=361)).candidates
     assert 7 == len(suggest(*hub, book=book, outputs=7).proposals)
+
+
+def test_nothing_depends_on_who_read_the_rows() -> None:
+    """Of two premises that say the same the one with the smaller id is cited, whichever comes first."""
+    path = [a_premise(1, 1, "works_on", 2), a_premise(2, 1, "works_on", 2), a_premise(3, 2, "uses", 3)]
+
+    assert a_source(*path) == a_source(*path[::-1])
+    assert suggest(*path).proposals == suggest(*path[::-1]).proposals
