@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,6 +84,7 @@ def test_a_question_is_asked_as_it_is_at_its_time_and_as_known_then() -> None:
     ("fields", "outside"),
     [
         ({}, 0),
+        ({"valid_at": "2001-01-01T00:00:00+00:00"}, 0),
         ({"valid_at": "2003-12-31T23:59:59+00:00"}, 0),
         ({"valid_at": "2004-01-01T00:00:00+00:00"}, 1),
         ({"valid_at": "2000-12-31T23:59:59+00:00"}, 1),
@@ -110,12 +112,17 @@ def test_the_table_of_both_lanes() -> None:
     probe = Probe(question, ("as_asked", "temporal"), {"d1": 1}, frozenset((meaning_of(FACT),)))
     good = (probe, an_answer(a_lane(("r1",)), "d2", "d1"), an_answer(a_lane(("r1",))))
     bad = (probe, an_answer(a_lane(("r2", "r1"), carried=("r1",)), foreign=2), an_answer(a_lane(("r2",), ("r1",)), outside=3))
-    report = lanes_report({"one": space}, {"a": [good], "b": [bad]})
+    # At another time an author may be missing, and what is asked twice counts once.
+    late = (replace(probe, slices=("valid_at",), fields={"valid_at": "2002-01-01T00:00:00+00:00"}), *good[1:])
+    space.meaning["r3"] = meaning_of(FACT)
+    space.active.add("r3")
+    report = lanes_report({"one": space}, {"a": [good, late], "b": [bad, late]})
     first, second = report["contracts"].values()
 
     assert {"n": 1, "recall@5": 1.0, "recall@10": 1.0, "mrr@10": 0.5, "ndcg@10": pytest.approx(0.6309, abs=1e-4)} == first["evidence"]["temporal"]
     assert [1.0, 0.5] == [found["relationships"]["as_asked"]["mrr@10"] for found in (first, second)]
     assert [(0, None), (1, 0.0)] == [(found["grouping"]["pairs"], found["grouping"]["precision"]) for found in (first, second)]
+    assert [(2, 1), (1, 1)] == [(found["grouping"]["missed_pairs"], found["coverage"]["statements"]) for found in (first, second)]
     assert [(0.0, 1.0), (1.0, 0.0)] == [(found["coverage"]["by_evidence"], found["coverage"]["by_relationships_only"]) for found in (first, second)]
     assert [(0, 0, 0), (1, 2, 3)] == [(found["duplicates"], found["leaks"], found["outside_view"]) for found in (first, second)]
     assert -0.5 == report["comparison"]["differences"]["relationships"]["mrr@10"]["temporal"]["mean"]
