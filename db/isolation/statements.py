@@ -25,8 +25,9 @@ EXEMPT: Mapping[tuple[str, str], str] = {
     ("worker", "list_teams"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
 }
 
-# `{gate}` stands for the statement whose name ends in `_gate`; such a fragment is no statement itself.
+# `{gate}` stands for the text whose name ends in `_gate` and which is no statement itself.
 _PLACE = re.compile(r"\{(?P<word>[a-z]+)\}")
+_STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|with)\b", re.IGNORECASE)
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)  # may name a place without being one
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
 _INSERT = re.compile(r"insert into\s+(?:commonlore\.)?(?P<table>\w+)[^(]*\((?P<columns>[^)]*)\)", re.IGNORECASE)
@@ -42,9 +43,10 @@ def named_statements() -> Iterator[tuple[str, str, str]]:
     """
     read = {(subject, name): _COMMENT.sub("", text) for subject in subjects() if subject != "isolation" for name, text in statements(subject).items()}
     words = {match["word"] for text in read.values() for match in _PLACE.finditer(text)}
-    fragments = {word: text for word in words for (_, name), text in read.items() if name.endswith(f"_{word}")}
+    pieces = {key: text for key, text in read.items() if any(key[1].endswith(f"_{word}") for word in words) and not _STATEMENT.match(text)}
+    fragments = {word: text for word in words for (_, name), text in pieces.items() if name.endswith(f"_{word}")}
     for (subject, name), text in read.items():
-        if any(name.endswith(f"_{word}") for word in words):
+        if (subject, name) in pieces:
             continue
         yield subject, name, _filled(text, fragments)
         if _PLACE.search(text):
