@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from commonlore.db.contracts import share_contracts
+from commonlore.db.contracts import KeptContract, share_contracts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sources import Source, open_sources
 from commonlore.db.sql import statements
@@ -150,6 +150,8 @@ async def _search_rows(
     parts = [(evidence_id, item, part) for evidence_id, item in new for part in item.parts]
     if not parts:
         return
+    # Before the pipeline: a second one opened inside it would wait for ever behind more bytes than a socket holds.
+    contracts = await share_contracts(transaction)
     async with transaction.connection.pipeline():
         for batch in _batches(iter(parts), 10_000):
             await transaction.execute(
@@ -162,7 +164,7 @@ async def _search_rows(
             )
         await _postings(transaction, parts)
         await _statistics(transaction, [part for _, _, part in parts], new_id())
-        await _vectors(transaction, [(evidence_id, part) for evidence_id, _, part in parts], vectors)
+        await _vectors(transaction, contracts, [(evidence_id, part) for evidence_id, _, part in parts], vectors)
 
 
 async def _postings(transaction: TeamTransaction, parts: Sequence[tuple[UUID, PreparedEvidence, Part]]) -> None:
@@ -190,11 +192,11 @@ async def _statistics(transaction: TeamTransaction, parts: Sequence[Part], stati
     )
 
 
-async def _vectors(transaction: TeamTransaction, parts: Sequence[tuple[UUID, Part]], vectors: Mapping[str, Vectors]) -> None:
+async def _vectors(
+    transaction: TeamTransaction, contracts: Sequence[KeptContract], parts: Sequence[tuple[UUID, Part]], vectors: Mapping[str, Vectors]
+) -> None:
     """Of every contract that is kept, the vectors that are there; for the others the parts wait."""
-    if not parts:
-        return
-    for contract in await share_contracts(transaction):
+    for contract in contracts:
         there = vectors if contract.made(vectors) else {}
         made = [(evidence_id, part) for evidence_id, part in parts if part.search_text in there]
         waiting = [(evidence_id, part) for evidence_id, part in parts if part.embeddable and part.search_text not in there]

@@ -22,6 +22,19 @@ async def test_a_text_is_found_by_the_next_call(memory: Memory) -> None:
     assert ["The vault code is kept by the night porter."] == contexts(await memory.recall(ann, "vault code"))
 
 
+async def test_a_long_text_of_many_words_is_stored_and_found(memory: Memory) -> None:
+    """More rows than a socket holds go to the database at once; nobody waits for the other for ever."""
+    ann = await memory.key()
+    words = " ".join(f"w{number:x}" for number in range(60_000))
+
+    async with asyncio.timeout(25):
+        answer = await memory.remember(ann, content=words)
+    found = contexts(await memory.recall(ann, "wea5f", limit=1))
+
+    assert ("stored", "pending") == (answer["evidence"][0]["disposition"], answer["search_state"])
+    assert "wea5f" in found[0].split()
+
+
 async def test_entailed_relationship_is_active_with_an_exact_quote(memory: Memory) -> None:
     """Both ends named in the cited text: active, supported by the exact sentence."""
     ann = await memory.key()
