@@ -124,7 +124,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "OperatorError", "contact_operator", "Correct the line that the message names and run the same import again; finished lines are skipped."
         ),
         "delegation_failed": _code(
-            "OperatorError", "contact_operator", "Correct what the message names and start `commonlore delegate` again; briefs that were not decided stay."
+            "OperatorError",
+            "contact_operator",
+            "Correct what the message names and start `commonlore delegate` again; briefs that were not decided stay.",
         ),
     }
 )

@@ -95,7 +95,11 @@ async def _measure(run: JobRun, space: SpaceIndexes, seen: Seen) -> None:
     await space.note_measured(seen, overlap, state, run.adapters.clock())
     if state != "ready":
         log.warning(
-            "a vector index over %d rows finds %d of 1000 nearest, %d are wanted: %s", seen.rows, overlap.thousandths, policy.wanted_overlap(seen.rows), state
+            "a vector index over %d rows finds %d of 1000 nearest, %d are wanted: %s",
+            seen.rows,
+            overlap.thousandths,
+            policy.wanted_overlap(seen.rows),
+            state,
         )
 
 
