@@ -19,6 +19,8 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.tenancy.key import PresentedKey, parse
 
 T = TypeVar("T")
+# Ten seconds for each million bytes of a body, at most two minutes.
+_SECONDS_A_BYTE, _MOST_MORE_S = 1e-5, 120.0
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -59,9 +61,15 @@ def open_exchange(scope: Scope, timeout_ms: int) -> Exchange:
     headers: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name, []).append(value)
-    exchange = Exchange(headers, _correlation_id(headers), asyncio.get_running_loop().time() + timeout_ms / 1000)
+    exchange = Exchange(headers, _correlation_id(headers), asyncio.get_running_loop().time() + timeout_ms / 1000 + _more_time(headers))
     scope[SCOPE_KEY] = exchange
     return exchange
+
+
+def _more_time(headers: Headers) -> float:
+    """Seconds beyond the timeout for a long body, by its declared length: a text of megabytes is cut and indexed while the caller waits."""
+    declared = headers.get(b"content-length", [b""])[0]
+    return min(int(declared[:9]) * _SECONDS_A_BYTE, _MOST_MORE_S) if declared.isdigit() else 0.0
 
 
 def exchange_of(scope: Mapping[str, object]) -> Exchange:

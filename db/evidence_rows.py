@@ -172,9 +172,16 @@ async def _postings(transaction: TeamTransaction, parts: Sequence[tuple[UUID, Pr
         (term, evidence_id, part.part_no, frequency, part.length) for evidence_id, _, part in parts for term, frequency in part.frequencies.items()
     )
     for batch in _batches(iter(rows), _BATCH):
-        terms, evidence_ids, part_nos, frequencies, lengths = (list(column) for column in zip(*batch, strict=True))
+        terms, *columns = zip(*batch, strict=True)
+        evidence_ids, part_nos, frequencies, lengths = ("{" + ",".join(map(str, column)) + "}" for column in columns)
+        # As texts: psycopg would look at each of a million entries. No term has white space in it.
         await transaction.execute(
-            _SQL["insert_postings"], terms=terms, evidence_ids=evidence_ids, part_nos=part_nos, frequencies=frequencies, lengths=lengths
+            _SQL["insert_postings"],
+            terms="\n".join(terms),
+            evidence_ids=evidence_ids,
+            part_nos=part_nos,
+            frequencies=frequencies,
+            lengths=lengths,
         )
 
 

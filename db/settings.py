@@ -88,7 +88,11 @@ FIELDS: Mapping[str, Field] = {
         "on or off",
         "Whether statements are prepared once for each connection; off behind a pooler in transaction mode that does not carry them over.",
     ),
-    "request_timeout_ms": Field(_integer(100, 600_000), "100 to 600000", "The longest one request may take, in milliseconds."),
+    "request_timeout_ms": Field(
+        _integer(100, 600_000),
+        "100 to 600000",
+        "The longest one request may take, in milliseconds; a long body has ten seconds more for each million bytes.",
+    ),
     "header_timeout_ms": Field(
         _integer(100, 600_000),
         "100 to 600000",

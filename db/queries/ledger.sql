@@ -42,10 +42,11 @@ select %(team_id)s::uuid, %(space_epoch)s::bigint, p.*
 from unnest(%(evidence_ids)s::uuid[], %(part_nos)s::int[], %(starts)s::int[], %(ends)s::int[], %(texts)s::text[]) as p;
 
 -- name: insert_postings
--- In the order of the key, so that neighbours of the index are written together.
+-- In the order of the key, so that neighbours of the index are written together. One term a line, the numbers as literals of arrays.
 insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length)
 select %(team_id)s::uuid, %(space_epoch)s::bigint, p.*
-from unnest(%(terms)s::text[], %(evidence_ids)s::uuid[], %(part_nos)s::int[], %(frequencies)s::int[], %(lengths)s::int[]) as p;
+from unnest(string_to_array(%(terms)s::text, chr(10)), %(evidence_ids)s::text::uuid[], %(part_nos)s::text::int[], %(frequencies)s::text::int[],
+            %(lengths)s::text::int[]) as p;
 
 -- name: insert_statistics
 -- What this call adds to the counts of its space: one row a term and one for the whole.
