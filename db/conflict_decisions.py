@@ -95,11 +95,12 @@ async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> Conte
     """Open a case between quotes, or note that the same quotes were met again while it is open.
 
     Raises:
-        Forbidden: the key lacks the scope write.
+        Forbidden: the key lacks the scope write or read.
         Incorrect: a quote is not in a text of the space; absent, foreign and withdrawn alike.
         Conflict: `name_taken`, the key belongs to other quotes or to a closed case; `idempotency_conflict`.
     """
     call.actor.require("write")
+    call.actor.require("read")  # whether a quote stands in a text is told to those who may read it
     await call.transaction.enter(call.actor.target(request.target_space).space_id)
     claim = _claim(call, "contest_evidence", request)
     return await answer_once(call.submissions, claim, lambda: _contest(call, request, claim))

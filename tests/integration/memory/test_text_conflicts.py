@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonlore.domain.errors import Conflict, Incorrect, NotVisible
+from commonlore.domain.errors import Conflict, Forbidden, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
 from tests.support.conflicts import contest_texts, decide, launched, list_cases
 from tests.support.memory import Memory
@@ -130,3 +130,13 @@ async def test_the_words_of_a_withdrawn_text_are_not_told(memory: Memory) -> Non
     [case] = (await memory.recall(ann, "When was Orion launched?"))["conflicts"]
 
     assert [None, "Orion was launched in 2026"] == [position["quote"] for position in case["positions"]]
+
+
+async def test_whoever_may_not_read_is_told_nothing_of_quotes(memory: Memory) -> None:
+    """Whether words stand in a text is an answer about the text."""
+    ann = await memory.key(scopes=("write",))
+    first = (await memory.remember(ann, content="The launch is in May."))["evidence"][0]["evidence_id"]
+    with pytest.raises(Forbidden) as caught:
+        await contest_texts(memory, ann, [(first, 0, 10), (first, 11, 20)])
+
+    assert "unauthorized_scope" == caught.value.code
