@@ -34,6 +34,7 @@ from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from tests.bench import floors
+from tests.bench.caller import Caller
 from tests.bench.corpus import pieces
 from tests.bench.floors import percentile
 from tests.bench.loading import TableEmbedder, copy_texts, embedded_vectors, fill
@@ -135,31 +136,31 @@ def _request(batch: Sequence[str]) -> dict[str, Any]:
     return {"evidence": [{"content": text} for text in batch], "relationships": proposals(batch, every=1)}
 
 
-async def recall(client: httpx.AsyncClient, key: str, query: str) -> tuple[float, dict[str, Any]]:
-    """Milliseconds and the answer of one full recall."""
+async def recall(caller: Caller, query: str) -> tuple[float, bytes]:
+    """Milliseconds until the last byte of one full recall, and the answer."""
     started = time.perf_counter()
-    answer = await client.post("/v1/recall_memory", json={"query": query}, headers={"Authorization": f"Bearer {key}"})
-    elapsed = (time.perf_counter() - started) * 1000
-    answer.raise_for_status()
-    return elapsed, answer.json()
+    answer = await caller.post("/v1/recall_memory", {"query": query})
+    return (time.perf_counter() - started) * 1000, answer
 
 
-async def recalls(client: httpx.AsyncClient, key: str, known: Sequence[tuple[str, str]]) -> tuple[list[float], float]:
+async def recalls(url: str, key: str, known: Sequence[tuple[str, str]]) -> tuple[list[float], float]:
     """Milliseconds of each recall, and the share of queries whose text is among the ten results."""
     samples, hits = [], 0
-    for query, text in known:
-        elapsed, answer = await recall(client, key, query)
-        samples.append(elapsed)
-        hits += any(text in item["context"] for item in answer["results"])
+    async with Caller(url, key) as caller:
+        for query, text in known:
+            elapsed, answer = await recall(caller, query)
+            samples.append(elapsed)
+            hits += any(text in item["context"] for item in json.loads(answer)["results"])
     return samples, hits / len(known)
 
 
-async def throughput(client: httpx.AsyncClient, key: str, queries: Sequence[str], clients: int = 8) -> float:
-    """Recalls a second with several clients."""
+async def throughput(url: str, key: str, queries: Sequence[str], clients: int = 8) -> float:
+    """Recalls a second with several clients, each on its own connection."""
 
     async def one(number: int) -> None:
-        for query in queries[number::clients]:
-            await recall(client, key, query)
+        async with Caller(url, key) as caller:
+            for query in queries[number::clients]:
+                await recall(caller, query)
 
     started = time.perf_counter()
     await asyncio.gather(*(one(number) for number in range(clients)))
@@ -249,7 +250,7 @@ async def measure(
         with psycopg.connect(admin, autocommit=True) as connection:
             connection.execute("vacuum analyze")
         results += await _indexed(admin, len(texts))
-        results += await _recalls(client, service.key, texts if copied is None else texts[: copied.embedded], _BOUNDS.get(len(texts)))
+        results += await _recalls(service.url, service.key, texts if copied is None else texts[: copied.embedded], _BOUNDS.get(len(texts)))
         remembered = percentile(await remember_ms(client, service.key, texts[:60]), 0.5)
         results.append(Result("remember p50, one text and two relationships", remembered, "ms", "<= 45"))
     results += [Result(f"RSS of the {name}", size, "MB", "<= 450" if name != "postgres" else "") for name, size in service.rss_mb().items()]
@@ -277,15 +278,15 @@ async def _indexed(admin: str, parts: int) -> list[Result]:
     ]
 
 
-async def _recalls(client: httpx.AsyncClient, key: str, texts: Sequence[str], bounds: tuple[str, ...] | None) -> list[Result]:
+async def _recalls(url: str, key: str, texts: Sequence[str], bounds: tuple[str, ...] | None) -> list[Result]:
     p50, p95, cached_p50, cached_p95, calls, calls_embedding = bounds or ("",) * 6
 
     def at(sign: str, bound: str) -> str:
         return f"{sign} {bound}" if bound else ""
 
     known = fragments(texts, QUERIES, seed=3)
-    uncached, hits = await recalls(client, key, known)
-    cached, _ = await recalls(client, key, known)
+    uncached, hits = await recalls(url, key, known)
+    cached, _ = await recalls(url, key, known)
     fresh = [query for query, _ in fragments(texts, QUERIES, seed=5)]
     return [
         Result("recall p50, with embedding", percentile(uncached, 0.5), "ms", at("<=", p50)),
@@ -293,8 +294,8 @@ async def _recalls(client: httpx.AsyncClient, key: str, texts: Sequence[str], bo
         Result("recall p50, query cached", percentile(cached, 0.5), "ms", at("<=", cached_p50)),
         Result("recall p95, query cached", percentile(cached, 0.95), "ms", at("<=", cached_p95)),
         Result("known-item hit@10", hits, "", ">= .96"),
-        Result("calls/s, 8 clients, cached", await throughput(client, key, [query for query, _ in known] * 2), "", at(">=", calls)),
-        Result("calls/s, 8 clients, with embedding", await throughput(client, key, fresh), "", at(">=", calls_embedding)),
+        Result("calls/s, 8 clients, cached", await throughput(url, key, [query for query, _ in known] * 2), "", at(">=", calls)),
+        Result("calls/s, 8 clients, with embedding", await throughput(url, key, fresh), "", at(">=", calls_embedding)),
     ]
 
 
