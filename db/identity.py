@@ -120,7 +120,7 @@ async def reverse(act: Act, correction_id: UUID) -> dict[str, Any]:
         raise Conflict("stale_input", "the correction was taken back already")
     await active_entity(act, kept)
     items = await (await act.transaction.execute(_SQL["read_items"], correction_id=correction_id)).fetchall()
-    done, revoked = await _done(act, items)
+    done, revoked = await _done(act, items, since=row["known_from"])
     await _require_free(act, row, done)
     scopes = await _held_scopes(act, done)
     reversal_id = await _record(act, "reverse", row["from_entity_id"], row["to_entity_id"], reverses_id=correction_id)
@@ -257,12 +257,13 @@ async def _end_names(act: Act, correction_id: UUID, entity_id: UUID) -> None:
         await act.transaction.execute(_SQL["end_name"], entity_name_ids=[row["entity_name_id"] for row in rows], now=act.now)
 
 
-async def _done(act: Act, items: Sequence[dict[str, Any]]) -> tuple[list[Done], list[tuple[UUID, UUID]]]:
+async def _done(act: Act, items: Sequence[dict[str, Any]], *, since: datetime) -> tuple[list[Done], list[tuple[UUID, UUID]]]:
     """The items with their rows as they stand, and the copied supports to revoke with the author of each."""
     ids = {item["relationship_id"] for item in items} | {item["target_id"] for item in items if item["target_id"]}
     held = await read_held(act.transaction, sorted(ids))
     moved = {item["relationship_id"] for item in items}
     copies = await _copies(held, moved)
+    own = {key: set(item.supports.values()) - set(copies.get(key, ())) for key, item in held.items()}
     done = [
         Done(
             effect=item["effect"],
@@ -274,7 +275,8 @@ async def _done(act: Act, items: Sequence[dict[str, Any]]) -> tuple[list[Done], 
             if item["target_id"]
             else None,
             target_status_after=item["target_status_after"],
-            own_supports=len(set(held[item["target_id"]].supports.values()) - set(copies.get(item["target_id"], ()))) if item["target_id"] else 0,
+            own_supports=len(own[item["target_id"]]) if item["target_id"] else 0,
+            said_since=sum(held[item["target_id"]].decided_at[key] > since for key in own[item["target_id"]]) if item["target_id"] else 0,
         )
         for item in items
     ]

@@ -73,8 +73,9 @@ def _held(row: dict[str, Any]) -> Held:
         object_name=shown,
         alias_of=row["identity_alias_of"],
     )
-    for support_id, evidence_id, start, end, copied_from, decision, withdrawn in row["supports"]:
+    for support_id, evidence_id, start, end, copied_from, decision, withdrawn, decided_at in row["supports"]:
         place, key = (UUID(evidence_id), start, end), UUID(support_id)
+        held.decided_at[key] = datetime.fromisoformat(decided_at)
         held.all_supports.add(key)
         if copied_from is not None:
             held.copied_from[key] = UUID(copied_from)

@@ -61,10 +61,10 @@ select r.relationship_id, r.owner_profile_id, r.subject_entity_id, r.predicate_k
        r.current_cardinality, r.identity_alias_of, subject.display_name as subject_name, target.display_name as object_name,
        value.display, value.unit,
        (select coalesce(jsonb_agg(jsonb_build_array(s.support_id, s.evidence_id, s.span_start, s.span_end, s.copied_from, d.decision,
-                                                    x.evidence_id is not null) order by s.known_from, s.support_id), '[]')
+                                                    x.evidence_id is not null, d.known_from) order by s.known_from, s.support_id), '[]')
         from commonlore.relationship_support s
         cross join lateral (
-            select e.decision from commonlore.support_decision_event e
+            select e.decision, e.known_from from commonlore.support_decision_event e
             where e.support_id = s.support_id
               and e.team_id = %(team_id)s::uuid -- tenant
               and e.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -46,6 +46,7 @@ class Held:
     withheld: dict[SupportKey, UUID] = field(default_factory=dict)
     copied_from: dict[UUID, UUID] = field(default_factory=dict)
     all_supports: set[UUID] = field(default_factory=set)
+    decided_at: dict[UUID, datetime] = field(default_factory=dict)
     alias_of: UUID | None = None
 
     @property
@@ -173,7 +174,8 @@ def _copy(move: Move, new_id: NewId) -> None:
 class Done:
     """One item of a correction that is taken back, with how its rows stand now.
 
-    `own_supports` are supports of the target that count and were not copied by the correction.
+    `own_supports` are supports of the target that count and were not copied by the correction, `said_since` those of them that
+    were decided after it; None where all were.
     """
 
     effect: Effect
@@ -184,6 +186,7 @@ class Done:
     target_before: tuple[str, datetime | None, datetime | None] | None
     target_status_after: str | None
     own_supports: int
+    said_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +245,8 @@ def _target_after(item: Done, now: datetime) -> _Restored:
             row.status, row.known_to = "superseded", now
         return row
     before_status, before_known_to, before_valid_to = item.target_before
-    moved_on = target.status != item.target_status_after or (before_status != "active" and item.own_supports > 0)
+    said_since = item.own_supports if item.said_since is None else item.said_since
+    moved_on = target.status != item.target_status_after or (before_status != "active" and said_since > 0)
     if not moved_on and before_status != target.status:
         row.status, row.known_to, row.valid_to = before_status, before_known_to, before_valid_to
     return row
