@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 CLIENT := .test-environments/densemem
-# Processes for the tests; WORKERS= runs them in one
-WORKERS ?= 2
+# Processes for the tests, one more than cores since many wait; WORKERS= runs them in one
+WORKERS ?= 3
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help demo up test lint lock clean
