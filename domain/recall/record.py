@@ -16,9 +16,9 @@ from commonlore.domain.recall.snapshot import Fetched
 
 StepName = Literal[
     "decode",
+    "parse_intent",
     "authenticate",
     "embed",
-    "parse_intent",
     "read_statistics",
     "make_plan",
     "fetch",

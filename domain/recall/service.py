@@ -11,7 +11,6 @@ snapshot's own methods is a pure function.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -41,12 +40,10 @@ async def recall(
     policy: RankingPolicy,
     recall_id: str,
     record: Recorder,
-    now: datetime | None = None,
     intent: RecallIntent | None = None,
 ) -> RecallResult:
     """Answer one request from one snapshot. `vector` must be cheap to await again. `record` hears of every step.
 
-    "Yesterday" in a query counts from the view that it asks for, else from `now`.
     `intent` is the request's, where the caller has parsed it already.
 
     Raises:
@@ -56,7 +53,7 @@ async def recall(
     snapshot.actor.require("read")
     if intent is None:
         with record.step("parse_intent"):
-            intent = parse_intent(request, now=now)
+            intent = parse_intent(request)
     with record.step("read_statistics"):
         statistics = await snapshot.read_statistics(intent)
     with record.step("make_plan"):
