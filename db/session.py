@@ -26,6 +26,8 @@ from commonlore.domain.tenancy.key import PresentedKey, matches
 from commonlore.domain.time import Clock
 
 _SQL = statements("session")
+# admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout
+_SESSION_ENDED = frozenset({"57P01", "57P02", "57P04", "57P05"})
 Begun = TypeVar("Begun")
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 Ahead = Callable[["TeamTransaction"], Awaitable[None]]
@@ -136,8 +138,9 @@ async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitab
             async with pool.connection() as connection:
                 try:
                     begun = await begin(connection)
-                except psycopg.OperationalError:
-                    if connection.closed and spare:
+                except psycopg.OperationalError as error:
+                    if spare and _ended(connection, error):
+                        await connection.close()
                         continue
                     raise
                 except BaseException:
@@ -150,6 +153,11 @@ async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitab
                     raise
                 await connection.execute("commit")
                 return
+
+
+def _ended(connection: AsyncConnection[DictRow], error: psycopg.Error) -> bool:
+    """Whether the server has ended the session. It says so before it hangs up: the connection may not know yet."""
+    return connection.closed or error.sqlstate in _SESSION_ENDED
 
 
 async def _roll_back(connection: AsyncConnection[DictRow]) -> None:
@@ -189,7 +197,7 @@ async def actor_transaction(
             try:
                 return await opened(connection, ahead)
             except psycopg.Error as error:
-                if connection.closed or error.sqlstate == "57014":
+                if _ended(connection, error) or error.sqlstate == "57014":
                     raise
                 await _roll_back(connection)
         return await opened(connection, None)
