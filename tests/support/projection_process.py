@@ -33,17 +33,18 @@ def _inside(*statements: str) -> Callable[[], None]:
 
 
 _BUILD, _WORKER, _CONTRACT = projection_build._SQL, backlog._SQL, contracts._SQL
+# Places inside a transaction: the statement that has run there, not committed yet.
+STATEMENTS = {"texts written": _BUILD["copy_documents"], "texts counted": _BUILD["recount_statistics"], "vectors carried": _BUILD["carry_vectors"]}
+CONTRACT_STATEMENTS = {
+    "backlog filled": of_contract(_CONTRACT["fill_backlog"], 2, 1),
+    "a batch of vectors": of_contract(_WORKER["store_part_vectors"], 2),
+}
 PLACES: dict[str, Callable[[], None]] = {
-    "texts written, not committed": _inside(_BUILD["copy_documents"]),
+    **{f"{place}, not committed": _inside(statement) for place, statement in STATEMENTS.items()},
     "a batch of texts committed": lambda: _dies(GenerationBuild, "project", after=True),
-    "texts counted, not committed": _inside(_BUILD["recount_statistics"]),
-    "vectors carried, not committed": _inside(_BUILD["carry_vectors"]),
     "ready": lambda: _dies(GenerationBuild, "conclude", after=True),
 }
-CONTRACT_PLACES: dict[str, Callable[[], None]] = {
-    "backlog filled, not committed": _inside(of_contract(_CONTRACT["fill_backlog"], 2, 1)),
-    "a batch of vectors, not committed": _inside(of_contract(_WORKER["store_part_vectors"], 2)),
-}
+CONTRACT_PLACES: dict[str, Callable[[], None]] = {f"{place}, not committed": _inside(statement) for place, statement in CONTRACT_STATEMENTS.items()}
 
 
 def embedders() -> ContractEmbedders:
