@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from commonlore.db import contract_change, projection_build
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.projection_build import GenerationBuild
+from commonlore.db.provision import ROLES
 from commonlore.db.session import TeamTransaction
 from commonlore.db.settings import read_settings
 from commonlore.domain.errors import CommonloreError
@@ -46,7 +48,7 @@ def server() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture
 async def memory(server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Memory]:
     monkeypatch.setattr(databases, "server_conninfo", server.superuser_conninfo)
-    monkeypatch.setattr(databases, "passwords", lambda: {role: f"test-only-{role}" for role in databases.ROLES})
+    monkeypatch.setattr(databases, "passwords", lambda: {role: f"test-only-{role}" for role in ROLES})
     for name in ("TEXT_BATCH", "VECTOR_BATCH", "CLEAR_BATCH"):
         monkeypatch.setattr(projection_build, name, BATCH)
     template = databases.make_template()
@@ -110,9 +112,10 @@ async def a_worker(memory: Memory) -> AsyncIterator[None]:
 
 
 async def until(true: Any, seconds: float = 90) -> None:
-    async with asyncio.timeout(seconds):
-        while not await true():
-            await asyncio.sleep(0.05)
+    end = time.monotonic() + seconds
+    while not await true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
 
 
 async def test_a_rebuild_whose_database_is_killed_at_every_stage_ends_whole(
