@@ -22,7 +22,7 @@ _TAGS = {
     "admin": "What an administrator's key does to its own team; never an MCP tool.",
     "health": "Whether the service answers; no key.",
 }
-_STATUSES_OF_TOOLS = (400, 401, 403, 404, 409, 413, 415, 422, 500, 501, 503, 504)
+_STATUSES_OF_TOOLS = (400, 401, 403, 404, 409, 413, 415, 422, 500, 503, 504)
 
 
 def document() -> bytes:

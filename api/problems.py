@@ -45,7 +45,6 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "not_ready": (503, "The service is not ready"),
         "overloaded": (503, "The service is overloaded"),
         "request_timeout": (504, "The request took too long"),
-        "not_supported": (501, "Not available in this version"),
         "internal_failure": (500, "An internal failure"),
         "hydration_failed": (500, "A stored record could not be read"),
         "settings_invalid": (503, "A setting is wrong"),

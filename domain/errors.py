@@ -8,7 +8,6 @@
     ├── Conflict           the state moved on; read, then decide
     ├── Unavailable        try again later
     ├── DeadlineExceeded   took longer than allowed
-    ├── Unsupported        a part of the contract that is not built
     ├── Fault              a bug of ours
     └── OperatorError      set-up or operation, shown by the command line
 
@@ -98,7 +97,6 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         "request_timeout": _code(
             "DeadlineExceeded", "retry_same_request", "Send the same request again, with its idempotency key if it is a write.", retryable=True
         ),
-        "not_supported": _code("Unsupported", "none", "This part of the contract is not available in this version."),
         "internal_failure": _code("Fault", "contact_operator", "Report the correlation id to the operator; nothing was stored."),
         "hydration_failed": _code("Fault", "contact_operator", "Report the correlation id to the operator."),
         "settings_invalid": _code("OperatorError", "contact_operator", "Correct the setting that the message names."),
@@ -196,10 +194,6 @@ class Unavailable(CommonloreError):
 
 class DeadlineExceeded(CommonloreError):
     """Took longer than allowed."""
-
-
-class Unsupported(CommonloreError):
-    """Not built."""
 
 
 class Fault(CommonloreError):

@@ -22,7 +22,6 @@ KIND_STATUS = {
     "Conflict": {409},
     "Unavailable": {503},
     "DeadlineExceeded": {504},
-    "Unsupported": {501},
     "Fault": {500},
     "OperatorError": {422, 503},
 }
