@@ -6,11 +6,17 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.databases import TestDatabase, clone, drop, make_template
 
 # Some tests import the model's runtime before `commonlore.db.embedding` keeps it from reporting to its maker.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+# A busy machine is no failure. `.ci/run` sets CI, and then the same examples come every time (hypothesis' own profile "ci").
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+if "CI" not in os.environ:
+    settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
