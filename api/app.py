@@ -18,6 +18,7 @@ from commonlore.api.operations import TOOLS, Operations
 from commonlore.api.rest import Ready, answer_failure, document_route, health_routes, tool_route
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError
+from commonlore.domain.limits.admission import Admission
 
 if TYPE_CHECKING:
     from commonlore.api.metrics import Metrics
@@ -34,12 +35,14 @@ def create_app(
     authenticate: Authenticate | None = None,
     lifespan: Sequence[Lifespan] = (),
     metrics: Metrics | None = None,
+    admission: Admission | None = None,
 ) -> ASGIApp:
     """The whole service as one ASGI application.
 
     `ready` raises a CommonloreError while requests cannot be served. `admin_routes` are Litestar handlers; they find their
     exchange with `exchange_of(request.scope)` and read bodies with `read_json_body`. `authenticate`, when given, checks
     the key of MCP messages that call no tool. `metrics`, when given, counts every request and is shown at `/metrics`.
+    `admission` has the seats, where somebody else wants to see them too.
     """
     rest = Litestar(
         route_handlers=[
@@ -54,4 +57,4 @@ def create_app(
         request_max_body_size=settings.body_limit_bytes,
         exception_handlers={kind: answer_failure for kind in (CommonloreError, HTTPException, ClientGone, Exception)},
     )
-    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings, metrics)  # type: ignore[arg-type]
+    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings, metrics, admission)  # type: ignore[arg-type]

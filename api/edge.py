@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from commonlore.api.admission import OPEN, Seat
 from commonlore.api.exchange import (
     SCOPE_KEY,
     ClientGone,
@@ -32,6 +34,7 @@ from commonlore.api.measure import open_measure
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import CommonloreError, DeadlineExceeded, Forbidden, Incorrect, Unauthenticated
+from commonlore.domain.limits.admission import Admission, AdmissionPolicy
 
 if TYPE_CHECKING:
     from commonlore.api.metrics import Metrics
@@ -45,7 +48,6 @@ _DOTS = re.compile(rb"/\.{1,2}(?:/|\Z)|//")
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 _EVERYWHERE = frozenset(("0.0.0.0", "::"))
-_OPEN = frozenset(("/v1/health/live", "/v1/health/ready", "/schema/openapi.json"))
 # Beyond an operation's own deadline, so that its own answer comes first.
 _GRACE_S = 1.0
 # What a request is counted as whose client left before the answer.
@@ -88,8 +90,9 @@ def _is_address(host: str) -> bool:
 class Edge:
     """An ASGI application around `rest` (lifespan included) and `mcp`. Without `metrics` nothing answers at `/metrics`."""
 
-    def __init__(self, rest: ASGIApp, mcp: ASGIApp, settings: Settings, metrics: Metrics | None = None) -> None:
+    def __init__(self, rest: ASGIApp, mcp: ASGIApp, settings: Settings, metrics: Metrics | None = None, admission: Admission | None = None) -> None:
         self._rest, self._mcp, self._metrics = rest, mcp, metrics
+        self._admission = admission or Admission(AdmissionPolicy(seats=settings.calls_at_once), time.monotonic)
         self._hosts = Hosts(settings)
         self._timeout_ms = settings.request_timeout_ms
 
@@ -107,6 +110,8 @@ class Edge:
         try:
             await self._answer(scope, receive, marked, exchange)
         finally:
+            if marked.seat is not None:
+                marked.seat.leave(marked.measure.operation, served=(marked.status or _CLIENT_GONE) < 400)
             if self._metrics is not None:
                 self._metrics.observe(marked.measure, marked.status or _CLIENT_GONE)
 
@@ -114,6 +119,8 @@ class Edge:
         try:
             async with asyncio.timeout_at(exchange.deadline + _GRACE_S):
                 self._admit(scope, exchange)
+                if scope["path"] not in OPEN:
+                    receive = send.seat = Seat(self._admission, receive)
                 await self._route(scope, exchange)(scope, receive, send)
             return
         except ClientGone:
@@ -164,7 +171,7 @@ class Edge:
             raise Incorrect("route_not_found", "no route has this address")
 
     def _refuse_query(self, path: str, exchange: Exchange) -> None:
-        if path not in _OPEN:
+        if path not in OPEN:
             try:
                 require_key(exchange)
             except Unauthenticated as error:
@@ -179,6 +186,7 @@ class _Marked:
         self._send = send
         self._correlation = (b"x-correlation-id", correlation_id.encode("ascii"))
         self.measure = open_measure()
+        self.seat: Seat | None = None
         self.status: int | None = None
 
     async def __call__(self, message: Message) -> None:

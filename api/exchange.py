@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from commonlore.api.problems import MEDIA_TYPE, problem_body, problem_headers, status_of
+from commonlore.db.deadline import set_deadline
 from commonlore.domain.errors import CommonloreError, DeadlineExceeded, Incorrect, Unauthenticated
 from commonlore.domain.ids import new_id
 from commonlore.domain.tenancy.key import PresentedKey, parse
@@ -63,6 +64,7 @@ def open_exchange(scope: Scope, timeout_ms: int) -> Exchange:
         headers.setdefault(name, []).append(value)
     exchange = Exchange(headers, _correlation_id(headers), asyncio.get_running_loop().time() + timeout_ms / 1000 + _more_time(headers))
     scope[SCOPE_KEY] = exchange
+    set_deadline(exchange.deadline)
     return exchange
 
 

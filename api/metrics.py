@@ -16,6 +16,7 @@ from commonlore.api.measure import Measure
 from commonlore.db.jobs import QueueNumbers, WorkerNumbers
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import KINDS
+from commonlore.domain.limits.admission import Admission
 
 _REQUEST_BUCKETS = (0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30)
 _STEP_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5)
@@ -25,11 +26,18 @@ ReadQueue = Callable[[], Awaitable[tuple[list[QueueNumbers], WorkerNumbers]]]
 
 
 class Metrics:
-    """`pool`, `cache` and `queue` are asked when somebody reads: connections by state, queries by where their vector came from, and jobs."""
+    """What else is asked when somebody reads: connections by state, queries by where their vector came from, jobs, and seats."""
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, *, pool: Callable[[], Mapping[str, int]], cache: Callable[[], Mapping[str, int]], queue: ReadQueue | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        pool: Callable[[], Mapping[str, int]],
+        cache: Callable[[], Mapping[str, int]],
+        queue: ReadQueue | None = None,
+        admission: Admission | None = None,
+    ) -> None:
         self._queue, self._jobs = queue, _Jobs()
         self._registry = CollectorRegistry()
         labels = ("operation", "status")
@@ -43,6 +51,8 @@ class Metrics:
         self._degradations = Counter("commonlore_degradations", "Degradations stated.", ("frontier", "code"), registry=self._registry)
         self._registry.register(_Asked(pool, cache))
         self._registry.register(self._jobs)
+        if admission is not None:
+            self._registry.register(_Seats(admission))
 
     def observe(self, measure: Measure, status: int) -> None:
         """Count one request that is over. `status` is that of the HTTP answer, 499 where the client left."""
@@ -81,6 +91,18 @@ class _Asked(Collector):
         for source, number in self._cache().items():
             queries.add_metric((source,), number)
         return connections, queries
+
+
+class _Seats(Collector):
+    """How busy this process is."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def collect(self) -> Iterable[Metric]:
+        yield GaugeMetricFamily("commonlore_calls_running", "Calls that run now.", value=self._admission.running)
+        yield GaugeMetricFamily("commonlore_calls_limit", "Calls that are taken at once now; fewer while more come.", value=self._admission.limit)
+        yield CounterMetricFamily("commonlore_calls_refused", "Calls for which there was no seat.", value=self._admission.refused)
 
 
 class _Jobs(Collector):

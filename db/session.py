@@ -18,7 +18,9 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
+from commonlore.db.deadline import remaining_ms
 from commonlore.db.errors import stating
+from commonlore.db.shares import KnownKeys, Shares
 from commonlore.db.sql import statements
 from commonlore.domain.errors import Unauthenticated
 from commonlore.domain.tenancy.actor import Actor, Space
@@ -29,8 +31,14 @@ _SQL = statements("session")
 # admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout
 _SESSION_ENDED = frozenset({"57P01", "57P02", "57P04", "57P05"})
 Begun = TypeVar("Begun")
-Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 Ahead = Callable[["TeamTransaction"], Awaitable[None]]
+
+
+class Pool(AsyncConnectionPool[AsyncConnection[DictRow]]):
+    """Connections; which keys were seen to be valid, and how the teams share the connections."""
+
+    known: KnownKeys
+    shares: Shares
 
 
 def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prepare: bool = True) -> Pool:
@@ -42,7 +50,7 @@ def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prep
     or cancelled pipeline never parsed, and the connection would refuse it for good. Without `prepare` none ever is, which a
     pooler in transaction mode needs: the next transaction has another server connection, which knows no statement of this one.
     """
-    return AsyncConnectionPool(
+    pool = Pool(
         conninfo,
         connection_class=AsyncConnection[DictRow],
         min_size=min(2, size),
@@ -59,6 +67,8 @@ def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prep
         open=False,
         name=name,
     )
+    pool.known, pool.shares = KnownKeys(), Shares(size)
+    return pool
 
 
 class TeamTransaction:
@@ -109,6 +119,8 @@ class TeamTransaction:
 async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapshot: bool = False) -> AsyncIterator[TeamTransaction]:
     """A transaction that sees one team. `snapshot`: READ ONLY and REPEATABLE READ, so that every read sees one state.
 
+    A statement may take as long as the request that is served has left, or `timeout_ms` where none is.
+
     Raises:
         CommonloreError: any database error, stated.
     """
@@ -124,7 +136,7 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
 async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
     await connection.execute("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
     plans = "force_generic_plan" if snapshot else "force_custom_plan"
-    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": timeout_ms, "plans": plans})
+    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": remaining_ms(timeout_ms), "plans": plans})
 
 
 @asynccontextmanager
@@ -176,10 +188,13 @@ async def actor_transaction(
 ) -> AsyncIterator[tuple[Actor, TeamTransaction]]:
     """`team_transaction` for the holder of a key, checked inside the same transaction: a revocation counts at once.
 
+    The team has no more than its share of the pool (`db/shares.py`): never open one inside another.
+
     `ahead` asks more in the same round trip; where that fails it is as if it had not been asked.
 
     Raises:
         Unauthenticated: unknown, wrong, revoked and expired keys alike.
+        Unavailable: `overloaded`, no connection became free in time.
     """
 
     async def opened(connection: AsyncConnection[DictRow], ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
@@ -202,8 +217,10 @@ async def actor_transaction(
                 await _roll_back(connection)
         return await opened(connection, None)
 
-    async with _begun(pool, begin) as (_, (transaction, row)):
+    async with pool.shares.one(key.team_id if key in pool.known else None), _begun(pool, begin) as (_, (transaction, row)):
+        pool.known.forget(key)
         actor = _actor(key, row)
+        pool.known.note(key)
         transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
         yield actor, transaction
 

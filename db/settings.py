@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from commonlore.domain.errors import OperatorError
+from commonlore.domain.limits.admission import AdmissionPolicy
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
@@ -83,6 +84,11 @@ FIELDS: Mapping[str, Field] = {
     "port": Field(_integer(0, 65535), "0 to 65535; 0 takes a free one", "Where the API listens."),
     "allowed_hosts": Field(_hosts, "host names, separated by commas", "Host headers that are answered besides the address the API listens on."),
     "pool_size": Field(_integer(1, 500), "1 to 500", "Database connections of one API process."),
+    "calls_at_once": Field(
+        _integer(1, 10_000),
+        "1 to 10000",
+        "Calls that one API process takes at once; beyond, it answers 503 at once and takes only what it serves without delay.",
+    ),
     "prepared_statements": Field(
         _switch,
         "on or off",
@@ -137,6 +143,7 @@ class Settings:
     port: int = 7411
     allowed_hosts: tuple[str, ...] = ()
     pool_size: int = 10
+    calls_at_once: int = AdmissionPolicy().seats
     prepared_statements: str = "on"
     request_timeout_ms: int = 30_000
     header_timeout_ms: int = 10_000

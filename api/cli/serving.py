@@ -7,6 +7,7 @@ import contextlib
 import errno
 import ipaddress
 import socket
+import time
 from collections.abc import AsyncIterator, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import OperatorError
+from commonlore.domain.limits.admission import Admission, AdmissionPolicy
 
 if TYPE_CHECKING:
     from commonlore.api.edge import ASGIApp
@@ -132,26 +134,28 @@ def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
     from commonlore.api.rest import admin_routes
 
     administration = TeamAdministration(operations.adapters, operations.note)
+    admission = Admission(AdmissionPolicy(seats=settings.calls_at_once), time.monotonic)
     return create_app(
         operations,
         settings=settings,
         ready=operations.adapters.ready,
         admin_routes=admin_routes(administration, settings),
         authenticate=operations.authenticate,
-        metrics=_metrics(operations.adapters) if settings.metrics == "on" else None,
+        metrics=_metrics(operations.adapters, admission) if settings.metrics == "on" else None,
+        admission=admission,
     )
 
 
-def _metrics(adapters: Adapters) -> Metrics:
+def _metrics(adapters: Adapters, admission: Admission) -> Metrics:
     from commonlore.api.metrics import Metrics
     from commonlore.db.jobs import read_numbers
 
     def pool() -> dict[str, int]:
         found = adapters.pool.get_stats()
         size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
-        return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0)}
+        return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0) + adapters.pool.shares.waiting}
 
-    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool))
+    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission)
 
 
 def _server(app: Any, settings: Settings) -> Any:

@@ -1,0 +1,1 @@
+"""How much a caller, a team and a process may do."""
