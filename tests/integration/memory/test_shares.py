@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from commonlore.db.deadline import set_deadline
 from commonlore.db.session import actor_transaction, team_transaction
+from commonlore.db.shares import Shares
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.tenancy.key import mint, parse
 from commonlore.domain.time import system_clock
@@ -16,18 +18,25 @@ from tests.support.databases import TestDatabase
 from tests.support.memory import Memory
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  what is waited for has no event
+            await asyncio.sleep(0.005)
+
+
 async def test_writers_that_wait_for_a_lock_leave_connections_to_other_teams(database: TestDatabase) -> None:
     """Twelve writers of one team stand before its ledger lock over four connections; another team's recall does not wait for them."""
     async with Memory.open(database, pool_size=4) as memory:
+        memory.adapters.pool.shares = Shares(4, wait_s=60)
         ann, bob = await memory.key("atlas"), await memory.key("borea")
         await memory.relate(ann, "Mark likes Zig.", "Mark", "likes", "Zig")
         await memory.remember(bob, content="A zebra.")
         with psycopg.connect(database.admin_conninfo) as admin:
             admin.execute("lock table commonlore.ledger_instant in access exclusive mode")
             writers = [asyncio.create_task(memory.relate(ann, f"Mark likes {n}.", "Mark", "likes", f"Rust{n}")) for n in range(12)]
-            await asyncio.sleep(0.5)
+            await until(lambda: 9 == memory.adapters.pool.shares.waiting)
             held = memory.adapters.pool.shares.held
-            answers = [await asyncio.wait_for(memory.recall(bob, "zebra"), 2) for _ in range(5)]
+            answers = [await asyncio.wait_for(memory.recall(bob, "zebra"), 30) for _ in range(5)]
         await asyncio.gather(*writers)
 
     assert {ann.team_id: 3} == held
@@ -36,6 +45,7 @@ async def test_writers_that_wait_for_a_lock_leave_connections_to_other_teams(dat
 
 async def test_a_forged_key_takes_nothing_from_the_team_that_it_names(database: TestDatabase) -> None:
     async with Memory.open(database, pool_size=4) as memory:
+        memory.adapters.pool.shares = Shares(4, wait_s=60)
         ann = await memory.key()
         await memory.remember(ann, content="A zebra.")
         forged = parse(mint(ann.team_id).text)
@@ -43,7 +53,7 @@ async def test_a_forged_key_takes_nothing_from_the_team_that_it_names(database: 
         with psycopg.connect(database.admin_conninfo) as admin:
             admin.execute("lock table commonlore.credential in access exclusive mode")
             calls = [asyncio.create_task(memory.operations.authenticate(forged)) for _ in range(8)]
-            await asyncio.sleep(0.3)
+            await until(lambda: 5 == memory.adapters.pool.shares.waiting)
             held = memory.adapters.pool.shares.held
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         answer = await memory.recall(ann, "zebra")
