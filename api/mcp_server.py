@@ -29,6 +29,8 @@ from commonlore.api.operations import TOOLS, Operations, ToolSpec
 from commonlore.api.problems import internal_failure, problem_body, status_of
 from commonlore.api.schemas import input_schema, output_schema
 from commonlore.api.strict_json import Parsed
+from commonlore.db.acting import acting
+from commonlore.domain.audit.act import act_of
 from commonlore.domain.errors import CommonloreError, Incorrect, Problem, Unauthenticated
 from commonlore.domain.tenancy.key import PresentedKey
 
@@ -78,7 +80,8 @@ async def call_tool(operations: Operations, spec: ToolSpec, arguments: Parsed, c
     try:
         with measure.record.step("decode"):
             request = decode_arguments(arguments, spec.request)
-        return Outcome(await caller.run(spec.of(operations)(caller.key, request, correlation_id=caller.correlation_id)), failed=False)
+        with acting(act_of(spec.name, request, caller.correlation_id, spec.scope)):
+            return Outcome(await caller.run(spec.of(operations)(caller.key, request, correlation_id=caller.correlation_id)), failed=False)
     except ClientGone:
         raise
     except CommonloreError as error:

@@ -16,8 +16,11 @@ from commonlore.api.exchange import ClientGone, encode_problem, exchange_of, log
 from commonlore.api.measure import current
 from commonlore.api.operations import Operations, ToolSpec
 from commonlore.api.problems import internal_failure
+from commonlore.db.acting import acting
 from commonlore.db.settings import Settings
+from commonlore.domain.audit.act import act_of
 from commonlore.domain.errors import CommonloreError, Incorrect
+from commonlore.domain.tenancy.actor import Scope
 
 Ready = Callable[[], Awaitable[None]]
 _HEADERS = {"cache-control": "no-store"}
@@ -25,16 +28,21 @@ _HEADERS = {"cache-control": "no-store"}
 
 def tool_route(spec: ToolSpec, operations: Operations, settings: Settings) -> HTTPRouteHandler:
     """`POST /v1/<name>`, answering 200."""
-    return _post(f"/v1/{spec.name}", spec.name, spec.request, spec.of(operations), settings)
+    return _post(f"/v1/{spec.name}", spec.name, spec.request, spec.of(operations), settings, spec.scope)
 
 
 def admin_routes(operations: AdminOperations, settings: Settings) -> list[HTTPRouteHandler]:
     """`POST /v1/admin/<name>` for each of `ADMIN`, answering 200."""
-    return [_post(spec.path, spec.name, spec.request, spec.of(operations), settings) for spec in ADMIN.values()]
+    return [_post(spec.path, spec.name, spec.request, spec.of(operations), settings, spec.scope) for spec in ADMIN.values()]
 
 
 def _post(
-    path: str, name: str, kind: type[msgspec.Struct], operation: Callable[..., Awaitable[Mapping[str, object]]], settings: Settings
+    path: str,
+    name: str,
+    kind: type[msgspec.Struct],
+    operation: Callable[..., Awaitable[Mapping[str, object]]],
+    settings: Settings,
+    scope: Scope,
 ) -> HTTPRouteHandler:
     async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
         exchange = exchange_of(request.scope)
@@ -46,7 +54,8 @@ def _post(
             asked = await off_loop(len(body), lambda: decode_body(body, kind))
         if "idempotency_key" in kind.__struct_fields__:
             asked = merge_idempotency_key(asked, exchange.headers.get(b"idempotency-key", []))
-        result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))
+        with acting(act_of(name, asked, exchange.correlation_id, scope)):
+            result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))
         return _json(msgspec.json.encode(result))
 
     handle.__name__ = name

@@ -60,6 +60,8 @@ class CaseReviews:
             write = Write(transaction, None, max(instant, row["last_known_from"]))
             verdict = await self._verdict(transaction, conflict_id, now)
             became = await _apply(write, row, verdict)
+            if became != "unchanged":
+                transaction.noted.add("conflict", conflict_id)
             await transaction.execute(_SQL["reviewed"], conflict_id=conflict_id, next_review_at=now + AGAIN_AFTER)
             return became
 

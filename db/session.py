@@ -6,8 +6,11 @@ pooled connection never carries a team to its next user; unset, every policy com
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
@@ -18,20 +21,25 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
+from commonlore.db.acting import UNNAMED, current_act
+from commonlore.db.audit import Record, add_entries
 from commonlore.db.deadline import remaining_ms
 from commonlore.db.errors import stating
 from commonlore.db.shares import KnownKeys, Shares
 from commonlore.db.sql import statements
-from commonlore.domain.errors import Unauthenticated
+from commonlore.domain.audit.act import Noted, refusal_of
+from commonlore.domain.errors import CommonloreError, Unauthenticated
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey, matches
-from commonlore.domain.time import Clock
+from commonlore.domain.time import Clock, system_clock
 
+log = logging.getLogger("commonlore.db")
 _SQL = statements("session")
 # admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout
 _SESSION_ENDED = frozenset({"57P01", "57P02", "57P04", "57P05"})
 Begun = TypeVar("Begun")
 Ahead = Callable[["TeamTransaction"], Awaitable[None]]
+OWNER = "owner"  # the name of the pool by which the operator acts
 
 
 class Pool(AsyncConnectionPool[AsyncConnection[DictRow]]):
@@ -72,13 +80,18 @@ def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prep
 
 
 class TeamTransaction:
-    """An open transaction of one team. `enter` opens a space; `execute` runs a statement with both locks bound."""
+    """An open transaction of one team. `enter` opens a space; `execute` runs a statement with both locks bound.
+
+    `noted`: what it says to the audit log beside what was asked.
+    """
 
     def __init__(self, connection: AsyncConnection[DictRow], team_id: UUID) -> None:
         self.connection = connection
         self.team_id = team_id
         self.epochs: dict[UUID, int] = {}
         self.space_epoch: int | None = None
+        self.noted = Noted()
+        self.began: datetime | None = None  # the instant at which the key was checked
         self._open_space: UUID | None = None
 
     def forget_space(self) -> None:
@@ -120,17 +133,25 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
     """A transaction that sees one team. `snapshot`: READ ONLY and REPEATABLE READ, so that every read sees one state.
 
     A statement may take as long as the request that is served has left, or `timeout_ms` where none is.
+    What it writes is logged as the operator's act on the owner's pool, else where it noted what it decided.
 
     Raises:
         CommonloreError: any database error, stated.
     """
 
-    async def begin(connection: AsyncConnection[DictRow]) -> None:
+    async def begin(connection: AsyncConnection[DictRow]) -> TeamTransaction:
+        transaction = TeamTransaction(connection, team_id)
         async with connection.pipeline():
             await _begin(connection, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+        return transaction
 
-    async with _begun(pool, begin) as (connection, _):
-        yield TeamTransaction(connection, team_id)
+    async def end(transaction: TeamTransaction) -> None:
+        act = replace(current_act() or UNNAMED, actor_kind="operator" if pool.name == OWNER else "worker")
+        logs = not snapshot and (pool.name == OWNER or transaction.noted.subjects)
+        await _commit(transaction, Record(act, transaction.noted.with_those_of(act), system_clock()) if logs else None)
+
+    async with _begun(pool, begin, end) as (_, transaction):
+        yield transaction
 
 
 async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
@@ -140,8 +161,10 @@ async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout
 
 
 @asynccontextmanager
-async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitable[Begun]]) -> AsyncIterator[tuple[AsyncConnection[DictRow], Begun]]:
-    """A connection on which `begin` has run; COMMIT after the block, ROLLBACK on any way out of it, cancellation included.
+async def _begun(
+    pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitable[Begun]], end: Callable[[Begun], Awaitable[None]]
+) -> AsyncIterator[tuple[AsyncConnection[DictRow], Begun]]:
+    """A connection on which `begin` has run; `end` commits after the block, ROLLBACK on any other way out of it, cancellation included.
 
     A connection that the server closed while it lay in the pool is found out here, before anything happened, and replaced.
     """
@@ -160,11 +183,22 @@ async def _begun(pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitab
                     raise
                 try:
                     yield connection, begun
+                    await end(begun)
                 except BaseException:
                     await _roll_back(connection)
                     raise
-                await connection.execute("commit")
                 return
+
+
+async def _commit(transaction: TeamTransaction, record: Record | None) -> None:
+    """COMMIT, with the entries of the audit log in front of it in the same round trip."""
+    connection = transaction.connection
+    if record is None:
+        await connection.execute("commit")
+        return
+    async with connection.pipeline():
+        await add_entries(connection, transaction.team_id, record)
+        await connection.execute("commit")
 
 
 def _ended(connection: AsyncConnection[DictRow], error: psycopg.Error) -> bool:
@@ -192,16 +226,20 @@ async def actor_transaction(
 
     `ahead` asks more in the same round trip; where that fails it is as if it had not been asked.
 
+    What it writes is logged as the act of that key. An administrator's act that is refused is logged in a transaction of its own.
+
     Raises:
         Unauthenticated: unknown, wrong, revoked and expired keys alike.
         Unavailable: `overloaded`, no connection became free in time.
     """
+    act, actor = current_act() or UNNAMED, None
 
     async def opened(connection: AsyncConnection[DictRow], ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
         transaction = TeamTransaction(connection, key.team_id)
         async with connection.pipeline():
             await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
-            parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": clock()}
+            transaction.began = clock()
+            parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": transaction.began}
             found = await connection.execute(_SQL["authenticate"], parameters)
             if ahead is not None:
                 await ahead(transaction)
@@ -217,12 +255,34 @@ async def actor_transaction(
                 await _roll_back(connection)
         return await opened(connection, None)
 
-    async with pool.shares.one(key.team_id if key in pool.known else None), _begun(pool, begin) as (_, (transaction, row)):
-        pool.known.forget(key)
-        actor = _actor(key, row)
-        pool.known.note(key)
-        transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
-        yield actor, transaction
+    async def end(begun: tuple[TeamTransaction, dict[str, Any] | None]) -> None:
+        transaction, _ = begun
+        assert transaction.began is not None
+        subjects = transaction.noted.with_those_of(act)
+        await _commit(transaction, None if snapshot else Record(act, subjects, transaction.began, actor))
+
+    try:
+        async with pool.shares.one(key.team_id if key in pool.known else None), _begun(pool, begin, end) as (_, (transaction, row)):
+            pool.known.forget(key)
+            actor = _actor(key, row)
+            pool.known.note(key)
+            transaction.epochs = {UUID(space[0]): space[3] for space in row["spaces"]} if row else {}
+            yield actor, transaction
+    except CommonloreError as error:
+        outcome = refusal_of(error)
+        if actor is not None and act.is_administrative and outcome is not None and not (snapshot and outcome == "refused"):
+            await _log_refusal(pool, Record(act, act.subjects, clock(), actor, outcome, error.code), timeout_ms=timeout_ms)
+        raise
+
+
+async def _log_refusal(pool: Pool, record: Record, *, timeout_ms: int) -> None:
+    """Written after the refused transaction was rolled back. Where the database does not take it the refusal stands all the same."""
+    assert record.actor is not None
+    try:
+        async with team_transaction(pool, record.actor.team_id, timeout_ms=timeout_ms) as transaction:
+            await add_entries(transaction.connection, transaction.team_id, record, always=True)
+    except CommonloreError as error:
+        log.error("an act that was refused could not be logged: correlation=%s %s", record.act.correlation, error.code)
 
 
 def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:

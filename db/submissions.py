@@ -74,6 +74,7 @@ class StoredSubmissions:
             now=claim.now,
         )
         if await cursor.fetchone() is not None:
+            self._transaction.noted.add("submission", claim.submission_id)
             return None
         assert claim.idempotency_key is not None
         # A key that was used in another space, or before a fence, shows no row here: another request all the same.

@@ -80,6 +80,7 @@ async def create_team(transaction: TeamTransaction, *, name: str, now: datetime)
     Raises:
         Fault: no embedding contract is served, so the team could not be searched.
     """
+    transaction.noted.add("team", transaction.team_id)
     await _do(transaction, "add_team", name=name, now=now)
     await _add_space(transaction, "team_shared", now=now)
     await transaction.execute(_CONTRACT["share_contracts"])
@@ -152,6 +153,7 @@ async def add_member(transaction: TeamTransaction, *, name: str, profile_kind: P
     """
     await _require_team(transaction)
     member = Member(new_id(), name, profile_kind, now)
+    transaction.noted.add("profile", member.profile_id)
     with stating():
         await _do(transaction, "add_member", profile_id=member.profile_id, name=name, profile_kind=profile_kind, now=now)
     return member
@@ -192,6 +194,7 @@ async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: 
     await lock_member(transaction, profile_id)
     admins = await _all(transaction, "lock_admin_keys", now=now)
     _require_admin_left(admins, [row["credential_id"] for row in admins if row["profile_id"] == profile_id])
+    transaction.noted.add("profile", profile_id)
     row = _found(await _one(transaction, "retire_member", profile_id=profile_id, now=now), "member")
     await _do(transaction, "revoke_keys_of_member", profile_id=profile_id, now=now)
     await settle_departure(transaction, profile_id, actor_profile_id=actor_profile_id, now=now)
@@ -225,6 +228,7 @@ async def mint_key(
     await _require_team(transaction)
     await lock_member(transaction, profile_id)
     minted, credential_id = mint(transaction.team_id), new_id()
+    transaction.noted.add("credential", credential_id)
     await _do(
         transaction,
         "add_key",
@@ -280,6 +284,7 @@ async def rotate_key(transaction: TeamTransaction, credential_id: UUID, *, now: 
     if expires_at is None and current.state(now) != "active":
         raise NotVisible("not_found", "no active key of this team has this id")
     minted = mint(transaction.team_id)
+    transaction.noted.add("credential", credential_id)
     _found(await _one(transaction, "rotate_key", credential_id=credential_id, expires_at=expires_at, **_stored(minted)), "key")
     return IssuedKey(await read_key(transaction, credential_id), minted.text)
 
@@ -293,6 +298,7 @@ async def revoke_key(transaction: TeamTransaction, credential_id: UUID, *, now: 
     """
     await _require_team(transaction)
     _require_admin_left(await _all(transaction, "lock_admin_keys", now=now), [credential_id])
+    transaction.noted.add("credential", credential_id)
     _found(await _one(transaction, "revoke_key", credential_id=credential_id, now=now), "key")
     return await read_key(transaction, credential_id)
 

@@ -15,9 +15,11 @@ from typing import Any
 from procrastinate import JobContext
 from procrastinate.job_context import AbortReason
 
+from commonlore.db.acting import acting
 from commonlore.db.assemble import Adapters
 from commonlore.db.job_queue import Entry, JobQueue
 from commonlore.db.session import Pool
+from commonlore.domain.audit.act import Act
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import KINDS, REASONS, JobFailed, JobKind
 from commonlore.domain.ports import EmbeddingUnavailable
@@ -66,7 +68,8 @@ class Executor:
         try:
             told = await self.queue.begin(entry)
             run = JobRun(replace(self.adapters, pool=pool), kind, self.queue, entry, told, self.slice_s or kind.slice_s, self.stopping.is_set)
-            outcome = await self.handlers[kind.name](run)
+            with acting(Act(kind.name, str(entry.job_id), "worker")):
+                outcome = await self.handlers[kind.name](run)
             await run.flush()
         except TakenOver:
             log.warning("job %s of kind %s is another worker's by now", entry.job_id, kind.name)

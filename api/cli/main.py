@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from commonlore.api.cli.output import Output, json_option
+from commonlore.db.acting import UNNAMED, acting, operators_act
 from commonlore.domain.errors import CommonloreError
 
 
@@ -83,13 +84,26 @@ def cli() -> None:
     """Shared memory for teams of people and their agents."""
 
 
+def _command_of(words: Sequence[str]) -> str:
+    """What the audit log calls a command line that writes by itself: the names of its commands, such as `key create`."""
+    names: list[str] = []
+    command: click.Command | None = cli
+    for word in (word for word in words if not word.startswith("-")):
+        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        names.append(word)
+    return " ".join(names) or UNNAMED.name
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     output = Output()
     output.as_json = "--json" in words  # also where the line is wrong before the option is reached
     try:
-        result = cli.main(args=words, prog_name="commonlore", standalone_mode=False, obj=output)
+        with acting(operators_act(_command_of(words))):
+            result = cli.main(args=words, prog_name="commonlore", standalone_mode=False, obj=output)
     except CommonloreError as error:
         output.failure(error)
         return 1

@@ -25,7 +25,9 @@ GLOBAL_TABLES: Mapping[str, str] = {
     "embedding_contract": "one row for each embedding model of the installation",
 }
 # Tables that belong to a team as a whole; every other tenant table belongs to a space of it.
-TEAM_TABLES = frozenset(("team", "profile", "credential", "space", "space_epoch", "projection_generation", "job"))
+TEAM_TABLES = frozenset(
+    ("team", "profile", "credential", "space", "space_epoch", "projection_generation", "job", "audit_entry", "audit_unsealed", "audit_seal")
+)
 DEFINER_FUNCTIONS = frozenset(f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers"))
 TEAM_CONDITION = "(team_id = (NULLIF(current_setting('commonlore.team_id'::text, true), ''::text))::uuid)"
 SPACE_CONDITION = f"({TEAM_CONDITION} AND (space_epoch = (NULLIF(current_setting('commonlore.space_epoch'::text, true), ''::text))::bigint))"

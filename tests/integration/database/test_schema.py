@@ -45,6 +45,8 @@ APPEND_ONLY = {
     "support_decision_event",
     "relationship_transition_event",
     "space_epoch",
+    "audit_entry",
+    "audit_seal",
 }
 
 

@@ -22,6 +22,7 @@ from commonlore.db.session import actor_transaction, make_pool
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import parse
 from commonlore.domain.time import system_clock
+from tests.support.audit import entries
 from tests.support.databases import TestDatabase, passwords
 
 Run = Callable[..., tuple[int, str, str]]
@@ -249,3 +250,12 @@ def test_an_act_on_names_is_repeated_by_its_key(run: Run, database: TestDatabase
     assert first == again and "Orion" == first["former_name"]
     assert "idempotency_conflict" == document(run, *words[:3], "Orion Three", *words[4:], code=1)["code"]
     assert "invalid_input" == document(run, *words[:-1], "k" * 129, code=1)["code"]
+
+
+def test_the_log_names_the_command_that_wrote(run: Run, database: TestDatabase) -> None:
+    """One that only looks is not in it; the words of a name are not either."""
+    run("--json", "team", "create", "atlas")
+    run("member", "add", "key", "--json")
+    run("member", "list")
+
+    assert [("team create", "operator"), ("member add", "operator")] == [(entry.act, entry.actor_kind) for entry in entries(database)]

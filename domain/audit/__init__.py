@@ -1,0 +1,1 @@
+"""What was done in a team, by whom and on what: acts as the audit log names them."""
