@@ -9,7 +9,16 @@ from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_ty
 
 from commonlore.api.briefs_table import BRIEFS
 from commonlore.api.hypotheses_table import DREAMS
-from commonlore.api.results import ContestResult, CorrectResult, RecallResult, RememberResult, ResolutionResult, RetractResult, TraceResult
+from commonlore.api.results import (
+    ContestResult,
+    CorrectResult,
+    RecallResult,
+    RememberResult,
+    ResolutionResult,
+    RetractResult,
+    SessionResult,
+    TraceResult,
+)
 from commonlore.domain.conflict.request import ContestEvidenceRequest, ResolveConflictRequest
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.delegation.request import (
@@ -20,6 +29,7 @@ from commonlore.domain.delegation.request import (
     SubmitVerdictRequest,
 )
 from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
+from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -29,6 +39,7 @@ from commonlore.domain.withdraw.retract import RetractRequest
 
 Request = (
     RememberRequest
+    | SessionRequest
     | RecallRequest
     | TraceRequest
     | RetractRequest
@@ -56,6 +67,8 @@ class Operations(Protocol):
     """
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def ingest_session(self, key: PresentedKey, request: SessionRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]: ...
 
@@ -152,6 +165,30 @@ _SPECS = (
         ),
     ),
     ToolSpec(
+        name="ingest_session",
+        title="Ingest a session",
+        description=(
+            "Store what users said in a session, event by event in order, word for word, privately unless target_space says otherwise. An event_id is "
+            "taken in once: the same again is a duplicate, another text under it refuses the call. Relationships are read by delegation."
+        ),
+        request=SessionRequest,
+        result=SessionResult,
+        scope="write",
+        read_only=False,
+        destructive=False,
+        idempotent=True,
+        example=MappingProxyType(
+            {
+                "idempotency_key": "session-7-1",
+                "framework": "google-adk",
+                "app_name": "planner",
+                "user_id": "ada",
+                "session_id": "7",
+                "events": [{"event_id": "e1", "text": "Orion moves to Lisbon in July.", "occurred_at": "2026-07-01T09:00:00Z"}],
+            }
+        ),
+    ),
+    ToolSpec(
         name="recall_memory",
         title="Recall memory",
         description=(
@@ -210,6 +247,7 @@ _SPECS = (
         read_only=False,
         destructive=True,
         idempotent=False,
+        listed=False,
         example=MappingProxyType(
             {
                 "conflict_id": "01982f00-0000-7000-8000-000000000001",

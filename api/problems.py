@@ -34,6 +34,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "not_found": (404, "Not found"),
         "idempotency_conflict": (409, "The idempotency key belongs to another request"),
         "stale_input": (409, "The state has moved on"),
+        "event_conflict": (409, "The event is another than it was"),
         "name_taken": (409, "The name is taken"),
         "merge_too_large": (409, "The entities have too many relationships"),
         "brief_claimed": (409, "Somebody holds the brief"),

@@ -74,6 +74,37 @@ class RememberResult(TypedDict):
     warnings: NotRequired[list[str]]
 
 
+class SessionEventOutcome(TypedDict):
+    """What became of one event. `duplicate`: it was taken in before, and nothing was stored."""
+
+    event_id: str
+    disposition: Literal["accepted", "duplicate"]
+    processing_state: Literal["completed", "failed"]
+    evidence_ids: list[str]
+    search_state: SearchState
+    reason: NotRequired[str]
+    message: NotRequired[str]
+    remediation: NotRequired[str]
+
+
+class SessionResult(TypedDict):
+    """The receipt of one `ingest_session`."""
+
+    contract_version: str
+    submission_id: str
+    submission_kind: str
+    correlation_id: str
+    processing_state: Literal["completed", "failed"]
+    search_state: SearchState
+    relationship_results: list[RelationshipOutcome]
+    errors: list[PublicError]
+    accepted_event_count: int
+    duplicate_event_count: int
+    events: list[SessionEventOutcome]
+    space_kind: PublicSpaceKind
+    warnings: NotRequired[list[str]]
+
+
 class RecallEvidence(TypedDict):
     """One text that was found."""
 

@@ -33,8 +33,8 @@ def component_schemas(kinds: list[Any]) -> dict[str, Any]:
 
 
 def _lean(schema: Any, *, names: bool = False) -> Any:
-    """A copy without what says little: titles, empty defaults, null as a value where it is the default anyway, and how long texts and lists may
-    be, which the OpenAPI document says and a refusal as well.
+    """A copy without what says little: titles, empty defaults, null as a value where it is the default anyway, that an id is a UUID, and how
+    long texts and lists may be, which the OpenAPI document says and a refusal as well.
 
     `names` is set inside maps whose keys are names of fields.
     """
@@ -46,7 +46,7 @@ def _lean(schema: Any, *, names: bool = False) -> Any:
         return {
             key: _lean(value, names=key in ("properties", "$defs") and not names)
             for key, value in schema.items()
-            if names or not (key in _SAYS_LITTLE or (key in ("default", "required") and value in (None, [])))
+            if names or not (key in _SAYS_LITTLE or (key, value) == ("format", "uuid") or (key in ("default", "required") and value in (None, [], {}, False)))
         }
     if isinstance(schema, list):
         return [_lean(item) for item in schema]

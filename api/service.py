@@ -19,6 +19,7 @@ from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
 from commonlore.db.correct import PostgresCorrections
 from commonlore.db.embedding.several import ContractEmbedders
+from commonlore.db.ingest import PostgresSessions
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import SpacesLastRead, recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
@@ -37,6 +38,9 @@ from commonlore.domain.delegation.request import (
 )
 from commonlore.domain.errors import CommonloreError, Conflict
 from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
+from commonlore.domain.ingest.request import SessionRequest
+from commonlore.domain.ingest.result import SessionResult
+from commonlore.domain.ingest.service import ingest_session, prepare_session
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, embedder_under
 from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
@@ -68,14 +72,13 @@ class MemoryOperations:
     _last_read: SpacesLastRead = field(default_factory=SpacesLastRead)
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
-        prepared = await self._prepare(request)
+        prepared = await self._prepared(sum(len(item.content) for item in request.evidence), lambda count: prepare(request, count_tokens=count))
         return await _tried(lambda: self._remember(key, prepared, correlation_id))
 
-    async def _prepare(self, request: RememberRequest) -> Prepared:
+    async def _prepared(self, chars: int, work: Callable[[Callable[[str], int]], _Result]) -> _Result:
+        """What `work` makes of so many characters with the model's counter of tokens, in a thread where they are many."""
         count_tokens = self.adapters.embedder.count_tokens
-        if sum(len(item.content) for item in request.evidence) <= _LONG_CHARS:
-            return prepare(request, count_tokens=count_tokens)
-        return await asyncio.to_thread(prepare, request, count_tokens=count_tokens)
+        return work(count_tokens) if chars <= _LONG_CHARS else await asyncio.to_thread(work, count_tokens)
 
     async def _remember(self, key: PresentedKey, prepared: Prepared, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
@@ -83,6 +86,25 @@ class MemoryOperations:
         result = await remember(
             prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
         )
+        answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
+        return answer
+
+    async def ingest_session(self, key: PresentedKey, request: SessionRequest, *, correlation_id: str) -> dict[str, object]:
+        adapters = self.adapters
+        sessions = PostgresSessions(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note)
+        prepared = await self._prepared(sum(len(event.text) for event in request.events), lambda count: prepare_session(request, count_tokens=count))
+
+        def work() -> Awaitable[SessionResult | str]:
+            return ingest_session(
+                prepared,
+                ledger=sessions,
+                embedder=adapters.embedder,
+                clock=adapters.clock,
+                new_id=adapters.new_id,
+                correlation_id=correlation_id,
+            )
+
+        result = await _tried(work)
         answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
         return answer
 

@@ -70,6 +70,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Conflict", "correct_and_resubmit", "Use a new idempotency key for a new request; repeat the first request unchanged to see its result."
         ),
         "stale_input": _code("Conflict", "correct_and_resubmit", "Read the current version or revision, then send the request with it."),
+        "event_conflict": _code(
+            "Conflict", "correct_and_resubmit", "An event never changes: send it as it was, or send what is new under an event_id of its own."
+        ),
         "name_taken": _code("Conflict", "correct_and_resubmit", "Choose another name."),
         "brief_claimed": _code(
             "Conflict", "retry_same_request", "Take another brief, or wait for the time in Retry-After: the claim may run out.", retryable=True

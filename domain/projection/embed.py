@@ -21,12 +21,14 @@ class InlineVectors(dict[str, Vectors]):
         self.contract_key = contract_key
 
 
-async def embed_inline(texts: Sequence[str], embedder: Embedder, served: str | None) -> tuple[dict[str, Vectors], list[str]]:
-    """Vectors of the first `INLINE_VECTORS` texts; the rest, or all where the embedder fails, are left to a job."""
+async def embed_inline(
+    texts: Sequence[str], embedder: Embedder, served: str | None, *, most: int = INLINE_VECTORS
+) -> tuple[dict[str, Vectors], list[str]]:
+    """Vectors of the first `most` texts; the rest, or all where the embedder fails, are left to a job."""
     chosen = embedder_under(embedder, served)
     if chosen is None:
         return {}, ["This process runs another embedding model than the stored vectors; the texts are searchable by their words alone."]
-    inline = texts[:INLINE_VECTORS]
+    inline = texts[:most]
     try:
         short = [text for text in inline if chosen.count_tokens(text) <= chosen.max_tokens]
         made = dict(zip(short, await chosen.embed_texts(short), strict=True)) if short else {}

@@ -83,7 +83,7 @@ def prepare(request: RememberRequest, *, count_tokens: Callable[[str], int]) -> 
     return Prepared(
         request=request,
         request_sha256=request_sha256(KIND, request),
-        evidence=tuple(_evidence(f"/evidence/{index}", item, count_tokens) for index, item in enumerate(request.evidence)),
+        evidence=tuple(prepare_evidence(f"/evidence/{index}", item, count_tokens) for index, item in enumerate(request.evidence)),
         relationships=tuple(_relationship(f"/relationships/{index}", item) for index, item in enumerate(request.relationships)),
     )
 
@@ -93,7 +93,12 @@ def search_prefix(speaker: str | None) -> str:
     return f"{speaker}: " if is_person(speaker) else ""
 
 
-def _evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Callable[[str], int]) -> PreparedEvidence:
+def prepare_evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Callable[[str], int]) -> PreparedEvidence:
+    """One text that was validated.
+
+    Raises:
+        Incorrect: its speaker leaves no room for the text.
+    """
     prefix = search_prefix(proposal.speaker)
     room = MAX_PART_TOKENS - (count_tokens(prefix) if prefix else 0)
     if room < 64:

@@ -40,7 +40,7 @@ from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing
 from commonlore.domain.withdraw.superseding import Withdrawals, Withdrawer, withdraw
 
-_QUARANTINED = {
+QUARANTINED = {
     "reason": "evidence_quarantined",
     "message": "the text reads like an instruction to whoever reads it; it is stored and kept out of recalls",
     "remediation": "Ask an administrator to look at it and to release it; what it was to supersede stays as it was.",
@@ -165,12 +165,17 @@ async def remember(
 async def _repeated(ledger: LedgerReader | LedgerWriter, stored: str) -> str:
     """The stored answer, with a warning for each of its texts that no recall of the present returns any more."""
     answer = json.decode(stored)
-    standing = await ledger.read_standing([UUID(item["evidence_id"]) for item in answer["evidence"]])
-    gone = sorted((key, found.end or "quarantined") for key, found in standing.items() if found.end or found.is_quarantined)
+    gone = gone_warnings(await ledger.read_standing([UUID(item["evidence_id"]) for item in answer["evidence"]]))
     if not gone:
         return stored
-    answer["warnings"] += [f"evidence {key} is {state} now; this call stored nothing" for key, state in gone]
+    answer["warnings"] += gone
     return json.encode(answer).decode()
+
+
+def gone_warnings(standing: Mapping[UUID, Standing]) -> list[str]:
+    """A warning for each text that no recall of the present returns any more, by id."""
+    gone = sorted((key, found.end or "quarantined") for key, found in standing.items() if found.end or found.is_quarantined)
+    return [f"evidence {key} is {state} now; this call stored nothing" for key, state in gone]
 
 
 async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[str, Vectors], warnings: list[str], new_id: NewId) -> RememberResult:
@@ -299,7 +304,7 @@ def _evidence_result(
     embedded = all(part.search_text in vectors for part in item.parts if part.embeddable)
     fields: dict[str, str] = {} if place.is_new else {"reason": "duplicate_occurrence"}
     if place.is_quarantined:
-        fields = _QUARANTINED
+        fields = QUARANTINED
     return EvidenceResult(
         evidence_index=index,
         disposition="stored",

@@ -235,27 +235,53 @@ def test_an_unknown_relationship_is_not_found(ask: Ask, service: Service, ann: H
     assert ("DenseMemOperationError", "not_found", False) == tuple(missing[name] for name in ("class", "code", "retryable"))
 
 
-def test_ingest_session_is_listed_and_works_or_is_neither(ask: Ask, ann: Holder) -> None:
-    """The list of tools and the call agree: a tool that is not there yet is a stated error of the client, never a broken exchange."""
-    session = {
-        "idempotency_key": "s1",
-        "framework": "test",
-        "app_name": "app",
-        "user_id": "u",
-        "session_id": "s",
-        "events": [{"event_id": "e1", "text": "Hello."}],
-    }
+def session_of(key: str, *texts: str, **names: Any) -> dict[str, Any]:
+    """A request as the client's own adapters make it."""
+    events = [{"event_id": f"e{number}", "text": text, "occurred_at": f"2026-07-01T09:0{number}:00Z"} for number, text in enumerate(texts)]
+    return {"idempotency_key": key, "framework": "google-adk", "app_name": "app", "user_id": "u", "session_id": "s", "events": events, **names}
 
-    listed, ingested = ask(ann.text, ("list_tools", None), ("ingest_session", session))
 
-    if "ingest_session" in [tool["name"] for tool in listed["result"]["tools"]]:
-        assert 1 == ingested["result"]["accepted_event_count"]
-    else:
-        error = ingested["error"]
-        assert error["class"] in ("DenseMemProtocolError", "DenseMemOperationError")
-        assert error["code"] == "invalid_input"
-        assert error["remediation"]
-        assert "recall_memory" in error["message"]
+def test_a_session_is_taken_in_once_and_found(ask: Ask, service: Service, ann: Holder) -> None:
+    """In the client's own types, searchable when the call returns, privately; sent again it is all duplicates."""
+    listed, first, second, repeated, found = ask(
+        ann.text,
+        ("list_tools", None),
+        ("ingest_session", session_of("k1", "The safe is behind the clock.", "My cat is called Pixel.")),
+        ("ingest_session", session_of("k2", "The safe is behind the clock.", "My cat is called Pixel.", "It is grey.")),
+        ("ingest_session", session_of("k1", "The safe is behind the clock.", "My cat is called Pixel.")),
+        ("recall_memory", {"query": "Where is the safe?", "limit": 1}),
+    )
+    team = next(name for name, team_id in service._teams.items() if team_id == ann.team_id)
+    theirs = ask(service.key(team=team).text, ("recall_memory", {"query": "safe clock"}))
+
+    assert [None] * 6 == errors_of([listed, first, second, repeated, found, *theirs])
+    assert "ingest_session" in [tool["name"] for tool in listed["result"]["tools"]]
+    counts = ("accepted_event_count", "duplicate_event_count", "processing_state", "search_state")
+    assert [(2, 0, "completed", "current"), (1, 2, "completed", "current")] == [tuple(answer["result"][name] for name in counts) for answer in (first, second)]
+    assert ["duplicate", "duplicate", "accepted"] == [event["disposition"] for event in second["result"]["events"]]
+    assert first["result"] == repeated["result"]
+    assert [event["evidence_ids"] for event in first["result"]["events"]] == [event["evidence_ids"] for event in second["result"]["events"][:2]]
+    assert ("The safe is behind the clock.", "private") == tuple(found["result"]["results"][0][name] for name in ("context", "space_kind"))
+    assert [] == theirs[0]["result"]["results"]
+
+
+def test_an_event_that_changed_is_a_stated_error(ask: Ask, ann: Holder) -> None:
+    """Another text under a known id, another batch under a known key, too many events: each by its code, and nothing is stored."""
+    _, changed, reused, many, blank, found = ask(
+        ann.text,
+        ("ingest_session", session_of("k1", "The safe is behind the clock.")),
+        ("ingest_session", session_of("k2", "The safe is behind the door.", "Something new about a heron.")),
+        ("ingest_session", session_of("k1", "Another text.", session_id="t")),
+        ("ingest_session", session_of("k3", *["x"] * 10, events=[{"event_id": str(number), "text": "x"} for number in range(21)])),
+        ("ingest_session", session_of("k4", " ")),
+        ("recall_memory", {"query": "heron door"}),
+    )
+
+    assert ["event_conflict", "idempotency_conflict", "invalid_input", "invalid_input"] == [
+        error["code"] for error in errors_of([changed, reused, many, blank])
+    ]
+    assert all(error["remediation"] and error["correlation_id"] for error in errors_of([changed, reused, many, blank]))
+    assert ["The safe is behind the clock."] == [item["context"] for item in found["result"]["results"]]
 
 
 def test_hypotheses_are_listed_shown_and_decided(ask: Ask, service: Service, ann: Holder) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.mutation.hypotheses import HYPOTHESES
+from tests.mutation.intake import INTAKE
 from tests.mutation.mutation import Mutation
 from tests.mutation.ranking import RANKING
 from tests.mutation.safety import SAFETY
 
-MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *HYPOTHESES)
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES)

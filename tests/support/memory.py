@@ -29,6 +29,7 @@ from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
+from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder, EmbeddingContract
 from commonlore.domain.recall.request import RecallRequest
@@ -156,6 +157,13 @@ class Memory:
             request = {"evidence": [{name: request.pop(name) for name in names}], **request}
         decoded = msgspec.convert(request, RememberRequest)
         return await self.operations.remember(holder.key, decoded, correlation_id="test")
+
+    async def ingest(self, holder: Holder, *texts: str, **request: Any) -> dict[str, Any]:
+        """One call to ingest_session: texts become the events e1, e2 and so on, unless `events=` gives them."""
+        names = {"framework": "test", "app_name": "app", "user_id": "ada", "session_id": "s1", "target_space": "team_shared"}
+        events = [{"event_id": f"e{number}", "text": text} for number, text in enumerate(texts, start=1)]
+        decoded = msgspec.convert({**names, "events": events, **request}, SessionRequest)
+        return await self.operations.ingest_session(holder.key, decoded, correlation_id="test")
 
     async def recall(self, holder: Holder, query: str, **request: Any) -> dict[str, Any]:
         decoded = msgspec.convert({"query": query, **request}, RecallRequest)

@@ -54,6 +54,8 @@ _REQUEST_RULES = """
 - A span lies inside its text and is at most 999 code points long; `quote`, if given, is exactly that text.
 - `valid_to` is not before `valid_from`; a `ref` occurs once in a request.
 - A `value` of type `number` is a JSON number, of type `boolean` a JSON boolean, of any other type a JSON string.
+- The texts of the events of one `ingest_session` have together at most 1 MiB of UTF-8. An event that was taken in before is compared with what it was: its text,
+  its speaker, and its time where both have one.
 - A correction is submitted with `expected_version` and `patch` and confirmed with `submission_id`, `confirmation_token` and `selection`; a patched end has
   either an `entity_id` or a `name`, a patch at most one of `object_entity` and `object_value`. Without a default, a field of a patch that is left out stays.
 - `known_evidence_ids` and `known_relationship_ids` of a recall are ignored where they are unknown or foreign; an unknown `expand_from_entity_ids` touches no
