@@ -102,6 +102,7 @@ class SessionResult(TypedDict):
     duplicate_event_count: int
     events: list[SessionEventOutcome]
     space_kind: PublicSpaceKind
+    brief_ids: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
 
 

@@ -46,7 +46,8 @@ def _lean(schema: Any, *, names: bool = False) -> Any:
         return {
             key: _lean(value, names=key in ("properties", "$defs") and not names)
             for key, value in schema.items()
-            if names or not (key in _SAYS_LITTLE or (key, value) == ("format", "uuid") or (key in ("default", "required") and value in (None, [], {}, False)))
+            if names
+            or not (key in _SAYS_LITTLE or (key, value) == ("format", "uuid") or (key in ("default", "required") and value in (None, [], {}, False)))
         }
     if isinstance(schema, list):
         return [_lean(item) for item in schema]

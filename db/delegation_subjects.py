@@ -14,6 +14,7 @@ import msgspec
 
 from commonlore.db.conflict_views import read_cases
 from commonlore.db.delegation import DelegationSession
+from commonlore.db.delegation_sessions import IngestedSessions
 from commonlore.db.hypothesis_views import read_detail
 from commonlore.db.identity import current_names
 from commonlore.db.sql import statements
@@ -206,6 +207,7 @@ SOURCES: Mapping[Kind, BriefSource] = MappingProxyType(
         "merge_entities": MergeCandidates(),
         "summarise_community": PublishedCommunities(),
         "judge_hypothesis": LiveHypotheses(),
+        "read_session": IngestedSessions(),
     }
 )
 

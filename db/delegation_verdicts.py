@@ -19,6 +19,7 @@ from commonlore.db.conflict_decisions import resolve_conflict as resolve
 from commonlore.db.delegation import DelegationSession, Happened, change_brief, lock_brief
 from commonlore.db.delegation_applying import Applied, Decided, require_current, write_verified
 from commonlore.db.delegation_hypotheses import confirm_hypothesis, judge_hypothesis
+from commonlore.db.delegation_reading import remember_read
 from commonlore.db.delegation_subjects import names_of
 from commonlore.db.identity import Act, merge
 from commonlore.db.sql import statements
@@ -193,5 +194,6 @@ APPLY: Mapping[Decision, Callable[[Decided], Awaitable[Applied]]] = MappingProxy
         "confirm": confirm_hypothesis,
         "reinforce": judge_hypothesis,
         "reject": judge_hypothesis,
+        "states": remember_read,
     }
 )

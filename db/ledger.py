@@ -31,7 +31,7 @@ from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.contest import JoinedCase
 from commonlore.domain.remember.decide import Cited, Relationship
 from commonlore.domain.remember.ground import CitedText
-from commonlore.domain.remember.prepare import Prepared
+from commonlore.domain.remember.prepare import Prepared, PreparedRelationship
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.resolve import KnownEntity, NameState
 from commonlore.domain.remember.service import StoredEvidence, Submission
@@ -98,7 +98,10 @@ class LedgerSession(Session):
         return await settle(self._transaction, evidence_ids=evidence_ids, cause=cause, actor_profile_id=self.actor.profile_id, now=now)
 
     async def read_names(self, prepared: Prepared) -> NameState:
-        proposals = prepared.relationships
+        return await self.read_names_of(prepared.relationships)
+
+    async def read_names_of(self, proposals: Sequence[PreparedRelationship]) -> NameState:
+        """What the space knows of everything that the proposals name."""
         keys = {key for item in proposals for key in (item.subject_key, item.object_key) if key is not None}
         ids = {
             end.known_entity_id for item in proposals for end in (item.proposal.subject, item.proposal.object.entity) if end and end.known_entity_id

@@ -37,6 +37,9 @@ create table commonlore.ingested_turn (
     foreign key (team_id, space_epoch, evidence_id) references commonlore.evidence (team_id, space_epoch, evidence_id)
 );
 create unique index ingested_turn_by_evidence on commonlore.ingested_turn (team_id, space_epoch, evidence_id) where evidence_id is not null;
+
+-- Calls that took in a session, in the order in which their briefs are listed.
+create index submission_of_session on commonlore.submission (team_id, space_epoch, submission_id) where submission_kind = 'ingest_session';
 """
 
 _POLICIES = """

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from commonlore.domain.tenancy.actor import Scope
 
-Kind = Literal["verify_relationship", "assess_conflict", "merge_entities", "summarise_community", "judge_hypothesis"]
+Kind = Literal["verify_relationship", "assess_conflict", "merge_entities", "summarise_community", "judge_hypothesis", "read_session"]
 Decision = Literal[
     "entailed",
     "contradicted",
@@ -28,8 +28,10 @@ Decision = Literal[
     "confirm",
     "reinforce",
     "reject",
+    "states",
+    "states_nothing",
 ]
-Field = Literal["quotes", "preferred_position_id", "effective_at", "keep_entity_id", "summary"]
+Field = Literal["quotes", "preferred_position_id", "effective_at", "keep_entity_id", "summary", "relationships"]
 ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -113,6 +115,18 @@ KINDS: Mapping[Kind, BriefKind] = MappingProxyType(
                 "reinforce": _applied("It is likely, and no text says it. It stays a hypothesis.", (), ("quotes",)),
                 "reject": _applied("It does not hold. It is not proposed again.", (), ("quotes",)),
                 "unsure": Verdict("It cannot be told."),
+            },
+        ),
+        "read_session": BriefKind(
+            "Which relationships do these texts state? Only what they say, not what is likely.",
+            "write",
+            {
+                "states": _applied(
+                    "The quotes state the relationships, each with ref, subject, predicate, object and evidence_indices, the places in your list of quotes. "
+                    "They are remembered as yours; one whose quotes do not name both ends waits for evidence.",
+                    ("quotes", "relationships"),
+                ),
+                "states_nothing": Verdict("The texts state no relationship."),
             },
         ),
     }

@@ -53,5 +53,7 @@ class SessionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             read_instant(f"{pointer}/occurred_at", event.occurred_at)
             total += len(event.text.encode("utf-8"))
             if total > MOST_TEXT_BYTES:
-                raise invalid(f"{pointer}/text", f"expected at most {MOST_TEXT_BYTES} bytes of UTF-8 over all events; send the rest with another call")
+                raise invalid(
+                    f"{pointer}/text", f"expected at most {MOST_TEXT_BYTES} bytes of UTF-8 over all events; send the rest with another call"
+                )
         require_key(self.idempotency_key)

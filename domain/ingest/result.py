@@ -24,7 +24,10 @@ class EventResult(Struct, frozen=True, kw_only=True):
 
 
 class SessionResult(Struct, frozen=True, kw_only=True):
-    """`correlation_id` is that of the call that stored it, also when the answer is repeated."""
+    """`correlation_id` is that of the call that stored it, also when the answer is repeated.
+
+    `brief_ids`: where one may say which relationships the new texts state; the space is that of the call.
+    """
 
     contract_version: str
     submission_id: UUID
@@ -37,5 +40,6 @@ class SessionResult(Struct, frozen=True, kw_only=True):
     duplicate_event_count: int
     events: list[EventResult]
     relationship_results: list[dict[str, object]]
+    brief_ids: list[str]
     errors: list[dict[str, object]]
     warnings: list[str]

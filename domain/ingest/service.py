@@ -19,6 +19,8 @@ from msgspec import UNSET, json, structs
 
 from commonlore.domain.checks import read_instant
 from commonlore.domain.degradation import SearchState, combine
+from commonlore.domain.delegation.brief import BriefKey
+from commonlore.domain.delegation.session import windows_of
 from commonlore.domain.ids import NewId
 from commonlore.domain.ingest.events import USER, KnownEvent, Said, Sorted, event_sha256, session_name, session_sha256, sort_events, user_name
 from commonlore.domain.ingest.request import SessionRequest
@@ -212,7 +214,9 @@ async def _write(
     events = [new.get(index) or _duplicate(prepared, index, found, new, known.get(key)) for index, key in enumerate(keys)]
     if any(new[index].search_state == "pending" for index in found.new):
         await writer.enqueue_embedding()
-    return _conclude(claim, space, events, [*warnings, *_gone(known)], correlation_id)
+    readable = [len(item.proposal.content) for item, place in zip(evidence, stored, strict=True) if not place.is_quarantined]
+    briefs = [BriefKey("read_session", (claim.submission_id,), window).text for window in range(windows_of(readable))]
+    return _conclude(claim, space, events, briefs, [*warnings, *_gone(known)], correlation_id)
 
 
 def _numbered(item: PreparedEvidence, sequence: int) -> PreparedEvidence:
@@ -228,9 +232,7 @@ def _accepted(prepared: PreparedSession, index: int, place: StoredEvidence, vect
     return _result(prepared, index, "accepted", [place.evidence_id], state, QUARANTINED if place.is_quarantined else {})
 
 
-def _duplicate(
-    prepared: PreparedSession, index: int, found: Sorted, new: Mapping[int, EventResult], before: KnownEvent | None
-) -> EventResult:
+def _duplicate(prepared: PreparedSession, index: int, found: Sorted, new: Mapping[int, EventResult], before: KnownEvent | None) -> EventResult:
     earlier = found.repeated[index]
     if earlier is not None:
         first = new[earlier]
@@ -241,9 +243,7 @@ def _duplicate(
     return _result(prepared, index, "duplicate", ids, "not_required" if before.end else before.search_state, fields)
 
 
-def _result(
-    prepared: PreparedSession, index: int, disposition: str, ids: list[UUID], state: SearchState, fields: Mapping[str, str]
-) -> EventResult:
+def _result(prepared: PreparedSession, index: int, disposition: str, ids: list[UUID], state: SearchState, fields: Mapping[str, str]) -> EventResult:
     return EventResult(
         event_id=prepared.request.events[index].event_id,
         disposition="accepted" if disposition == "accepted" else "duplicate",
@@ -262,7 +262,7 @@ def _gone(known: Mapping[bytes, KnownEvent]) -> list[str]:
     return [f"evidence {key} is {end} now; an event that was taken in before is not stored again" for key, end in gone]
 
 
-def _conclude(claim: Claim, space: Space, events: list[EventResult], warnings: list[str], correlation_id: str) -> SessionResult:
+def _conclude(claim: Claim, space: Space, events: list[EventResult], briefs: list[str], warnings: list[str], correlation_id: str) -> SessionResult:
     accepted = sum(event.disposition == "accepted" for event in events)
     return SessionResult(
         contract_version=CONTRACT_VERSION,
@@ -276,6 +276,7 @@ def _conclude(claim: Claim, space: Space, events: list[EventResult], warnings: l
         duplicate_event_count=len(events) - accepted,
         events=events,
         relationship_results=[],
+        brief_ids=briefs,
         errors=[],
         warnings=warnings,
     )

@@ -84,7 +84,7 @@ def prepare(request: RememberRequest, *, count_tokens: Callable[[str], int]) -> 
         request=request,
         request_sha256=request_sha256(KIND, request),
         evidence=tuple(prepare_evidence(f"/evidence/{index}", item, count_tokens) for index, item in enumerate(request.evidence)),
-        relationships=tuple(_relationship(f"/relationships/{index}", item) for index, item in enumerate(request.relationships)),
+        relationships=tuple(prepare_relationship(f"/relationships/{index}", item) for index, item in enumerate(request.relationships)),
     )
 
 
@@ -121,7 +121,12 @@ def prepare_evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Cal
     )
 
 
-def _relationship(pointer: str, proposal: RelationshipProposal) -> PreparedRelationship:
+def prepare_relationship(pointer: str, proposal: RelationshipProposal) -> PreparedRelationship:
+    """One proposal that was validated.
+
+    Raises:
+        Incorrect: a name, predicate or value has no normal form.
+    """
     wording = proposal.predicate.proposed_key or proposal.predicate.known_predicate_key or ""
     field = "proposed_key" if proposal.predicate.proposed_key else "known_predicate_key"
     entity, value = proposal.object.entity, proposal.object.value

@@ -257,7 +257,9 @@ def test_a_session_is_taken_in_once_and_found(ask: Ask, service: Service, ann: H
     assert [None] * 6 == errors_of([listed, first, second, repeated, found, *theirs])
     assert "ingest_session" in [tool["name"] for tool in listed["result"]["tools"]]
     counts = ("accepted_event_count", "duplicate_event_count", "processing_state", "search_state")
-    assert [(2, 0, "completed", "current"), (1, 2, "completed", "current")] == [tuple(answer["result"][name] for name in counts) for answer in (first, second)]
+    assert [(2, 0, "completed", "current"), (1, 2, "completed", "current")] == [
+        tuple(answer["result"][name] for name in counts) for answer in (first, second)
+    ]
     assert ["duplicate", "duplicate", "accepted"] == [event["disposition"] for event in second["result"]["events"]]
     assert first["result"] == repeated["result"]
     assert [event["evidence_ids"] for event in first["result"]["events"]] == [event["evidence_ids"] for event in second["result"]["events"][:2]]

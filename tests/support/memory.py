@@ -28,8 +28,8 @@ from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
-from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ingest.request import SessionRequest
+from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import Embedder, EmbeddingContract
 from commonlore.domain.recall.request import RecallRequest

@@ -43,7 +43,10 @@ def test_an_event_id_belongs_to_its_owner() -> None:
     assert event_sha256(OWNER, a_request(), "e1") != event_sha256(OTHER, a_request(), "e1")
 
 
-@given(st.lists(st.text("a/%~é", min_size=1, max_size=150), min_size=4, max_size=4), st.lists(st.text("a/%~é", min_size=1, max_size=150), min_size=4, max_size=4))
+@given(
+    st.lists(st.text("a/%~é", min_size=1, max_size=150), min_size=4, max_size=4),
+    st.lists(st.text("a/%~é", min_size=1, max_size=150), min_size=4, max_size=4),
+)
 def test_two_sessions_never_share_a_name(one: list[str], other: list[str]) -> None:
     """Also where the names hold what joins them, or are long; the joined name fits its field."""
     first, second = (session_name(a_request(**dict(zip(NAMES, names, strict=True)))) for names in (one, other))
