@@ -26,6 +26,7 @@ from commonlore.api.curation_table import (
 from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
+from commonlore.api.records_table import RECORDS, RecordOperations
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
@@ -173,7 +174,7 @@ class QuarantineOutcome(TypedDict):
     evidence: list[QuarantinedEntry]
 
 
-class AdminOperations(Protocol):
+class AdminOperations(RecordOperations, Protocol):
     """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
 
     Raises:
@@ -387,7 +388,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS)),
+    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *RECORDS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -6,9 +6,8 @@ here: it hands on no scope that it lacks, and opens no private space but its own
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 from uuid import UUID
@@ -44,11 +43,10 @@ from commonlore.api.hypotheses_table import HypothesesDescription, RequestedProp
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
 from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
+from commonlore.api.records import TeamRecords
 from commonlore.db import jobs, tenancy
-from commonlore.db.assemble import Adapters
 from commonlore.db.identity import Act
 from commonlore.db.retraction import decide_quarantine
-from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.checks import require_visible
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
@@ -93,22 +91,10 @@ from commonlore.domain.time import render_instant
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 
-@dataclass(frozen=True, slots=True)
-class TeamAdministration:
-    """`AdminOperations`. `note` hears of every key that was used."""
+class TeamAdministration(TeamRecords):
+    """`AdminOperations`."""
 
-    adapters: Adapters
-    note: Callable[[Actor], None]
-
-    @asynccontextmanager
-    async def _admitted(self, key: PresentedKey, *, reads: bool = False) -> AsyncIterator[tuple[Actor, TeamTransaction, datetime]]:
-        """The transaction of an administrator and the one instant of all it writes."""
-        adapters = self.adapters
-        now = adapters.clock()
-        async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms, snapshot=reads) as (actor, transaction):
-            self.note(actor)
-            actor.require("admin")
-            yield actor, transaction, now
+    __slots__ = ()
 
     async def list_members(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> MemberList:
         async with self._admitted(key, reads=True) as (actor, transaction, _):

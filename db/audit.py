@@ -34,10 +34,11 @@ class Record:
     actor: Actor | None = None
     outcome: AuditOutcome = "done"
     code: str | None = None
+    is_certain: bool = False
 
 
-async def add_entries(connection: AsyncConnection[DictRow], team_id: UUID, record: Record, *, always: bool = False) -> None:
-    """One entry a subject in the open transaction, in their order; without `always` none where the transaction wrote nothing so far."""
+async def add_entries(connection: AsyncConnection[DictRow], team_id: UUID, record: Record) -> None:
+    """One entry a subject in the open transaction, in their order; none where the transaction wrote nothing so far, unless the record is certain."""
     subjects = record.subjects or (Subject("team", str(team_id)),)
     parameters: dict[str, Any] = {
         "team_id": team_id,
@@ -53,6 +54,6 @@ async def add_entries(connection: AsyncConnection[DictRow], team_id: UUID, recor
         "reason": record.act.reason,
         "correlation": record.act.correlation,
         "now": record.now,
-        "always": always,
+        "always": record.is_certain,
     }
     await connection.execute(_SQL["add_entries"], parameters)

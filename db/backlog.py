@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from commonlore.db.audit_log import is_seal_due
 from commonlore.db.conflict_review import is_review_due
 from commonlore.db.contracts import KeptContract, is_filled, kept_contracts
 from commonlore.db.errors import stating
@@ -28,6 +29,7 @@ from commonlore.domain.jobs.kind import (
     FOLD_STATISTICS,
     PROPOSE_HYPOTHESES,
     REVIEW_CONFLICTS,
+    SEAL_AUDIT,
     TEND_VECTOR_INDEXES,
     JobKind,
 )
@@ -181,6 +183,8 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
 async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorIndexPolicy | None, kept: Sequence[KeptContract]) -> tuple[int, int]:
     async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
         asked = await tend_generations(transaction, kept, now=now)
+        if await is_seal_due(transaction, now):
+            asked += await _ask(transaction, SEAL_AUDIT, None)
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:
@@ -226,7 +230,7 @@ async def active_epochs(pool: Pool) -> set[int] | None:
     return epochs
 
 
-async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID, **numbers: int) -> bool:
+async def _ask(transaction: TeamTransaction, kind: JobKind, space_id: UUID | None, **numbers: int) -> bool:
     """Ask for a job, unless one of its key waits, runs, or gave up not long ago; whether it was asked for."""
     if await is_cared_for(transaction, job_key(kind, transaction.team_id, space_id, numbers)):
         return False

@@ -259,7 +259,8 @@ async def actor_transaction(
         transaction, _ = begun
         assert transaction.began is not None
         subjects = transaction.noted.with_those_of(act)
-        await _commit(transaction, None if snapshot else Record(act, subjects, transaction.began, actor))
+        record = Record(act, subjects, transaction.began, actor, is_certain=transaction.noted.is_logged)
+        await _commit(transaction, None if snapshot else record)
 
     try:
         async with pool.shares.one(key.team_id if key in pool.known else None), _begun(pool, begin, end) as (_, (transaction, row)):
@@ -280,7 +281,7 @@ async def _log_refusal(pool: Pool, record: Record, *, timeout_ms: int) -> None:
     assert record.actor is not None
     try:
         async with team_transaction(pool, record.actor.team_id, timeout_ms=timeout_ms) as transaction:
-            await add_entries(transaction.connection, transaction.team_id, record, always=True)
+            await add_entries(transaction.connection, transaction.team_id, replace(record, is_certain=True))
     except CommonloreError as error:
         log.error("an act that was refused could not be logged: correlation=%s %s", record.act.correlation, error.code)
 

@@ -21,6 +21,7 @@ from commonlore.domain.jobs.kind import (
     RENDER_DOCUMENTS,
     REVIEW_CONFLICTS,
     SCHEDULE_COMMUNITIES,
+    SEAL_AUDIT,
     SWEEP,
     TEND_VECTOR_INDEXES,
 )
@@ -30,6 +31,7 @@ from commonlore.workers.embed_parts import embed_contract, embed_parts
 from commonlore.workers.propose_hypotheses import propose_hypotheses
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
+from commonlore.workers.seal_audit import seal_audit
 from commonlore.workers.tend_vector_indexes import drop_vector_indexes, tend_vector_indexes
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         PROPOSE_HYPOTHESES.name: propose_hypotheses,
         TEND_VECTOR_INDEXES.name: tend_vector_indexes,
         DROP_VECTOR_INDEXES.name: drop_vector_indexes,
+        SEAL_AUDIT.name: seal_audit,
         SWEEP.name: _sweep,
     }
 )

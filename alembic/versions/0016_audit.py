@@ -34,10 +34,8 @@ create table commonlore.audit_entry (
     check ((actor_kind = 'credential') = (profile_id is not null and credential_id is not null)),
     check ((outcome = 'done') = (code is null))
 );
-create index audit_entry_by_time on commonlore.audit_entry (team_id, known_from, entry_id);
-create index audit_entry_by_act on commonlore.audit_entry (team_id, act, known_from, entry_id);
-create index audit_entry_by_profile on commonlore.audit_entry (team_id, profile_id, known_from, entry_id) where profile_id is not null;
-create index audit_entry_by_subject on commonlore.audit_entry (team_id, subject, known_from, entry_id);
+create index audit_entry_by_time on commonlore.audit_entry (team_id, known_from);
+create index audit_entry_by_subject on commonlore.audit_entry (team_id, subject, entry_id);
 
 -- Entries that no seal holds yet: written with each entry, taken away by the worker that seals it.
 create table commonlore.audit_unsealed (

@@ -41,6 +41,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
     "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
+    "audit": Lazy("commonlore.api.cli.audit", "audit", "List, export and verify the log of who did what."),
     "jobs": Lazy("commonlore.api.cli.jobs", "jobs", "List, watch, cancel and retry the work that waits or runs."),
     "community": Lazy("commonlore.api.cli.community", "community", "Switch communities on, ask for a run, and see how they stand."),
     "projection": Lazy(

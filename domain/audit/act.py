@@ -88,6 +88,7 @@ class Noted:
     """What a transaction adds to the act that it carries out."""
 
     subjects: list[Subject] = field(default_factory=list)
+    is_logged: bool = False  # also where nothing is written: a look that is an act
 
     def add(self, kind: str, subject: object) -> None:
         """Name what the act was done to, where the request does not: what it made, or what a worker found due."""

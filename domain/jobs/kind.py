@@ -87,6 +87,8 @@ TEND_VECTOR_INDEXES = JobKind(
 )
 # Drops the vector indexes of spaces that are no more.
 DROP_VECTOR_INDEXES = JobKind("drop_vector_indexes", "indexes", "installation")
+# Puts seals on the entries of a team's audit log that wait for one.
+SEAL_AUDIT = JobKind("seal_audit", "upkeep", "team", priority=-5)
 # Finds what waits in every space; runs by the clock, for the installation as a whole.
 SWEEP = JobKind("sweep", "upkeep", "installation")
 
@@ -106,6 +108,7 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
             PROPOSE_HYPOTHESES,
             TEND_VECTOR_INDEXES,
             DROP_VECTOR_INDEXES,
+            SEAL_AUDIT,
             SWEEP,
         )
     }

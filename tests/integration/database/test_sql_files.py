@@ -34,6 +34,7 @@ OWNERS = {
     "projection_build": "worker",
     "contract": "worker",
     "contract_change": "owner",
+    "audit_seal": "worker",
 }
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")

@@ -39,7 +39,7 @@ def test_the_tools_are_the_operations() -> None:
 def test_administration_is_a_table_of_its_own() -> None:
     """One row for each operation, named like it, the scope always `admin`, and no name of a tool."""
 
-    assert {name for name in vars(AdminOperations) if not name.startswith("_")} == set(ADMIN)
+    assert {name for name in dir(AdminOperations) if not name.startswith("_")} == set(ADMIN)
     assert ({"admin"}, set()) == ({spec.scope for spec in ADMIN.values()}, set(ADMIN) & set(TOOLS))
 
 

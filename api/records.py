@@ -1,0 +1,55 @@
+"""The operations on a team's records inside an administrator's transaction: read or steer, then encode."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from commonlore.api.admitting import Admitting
+from commonlore.api.records_table import AuditEntryShown, AuditList, SealList, SealShown
+from commonlore.db import audit_log
+from commonlore.domain.audit.entry import Seal, SealState
+from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
+from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
+from commonlore.domain.time import render_instant
+
+
+class TeamRecords(Admitting):
+    """`RecordOperations`."""
+
+    __slots__ = ()
+
+    async def list_audit(self, key: PresentedKey, request: ListAuditRequest, *, correlation_id: str) -> AuditList:
+        begins = request.cursor is None
+        async with self._admitted(key, reads=not begins) as (actor, transaction, _):
+            transaction.noted.is_logged = begins
+            before = decode_cursor(request.cursor, actor.team_id, "audit") if request.cursor else None
+            page = await audit_log.page_entries(transaction, request, before=before)
+        return {
+            "entries": [cast(AuditEntryShown, entry.shown()) for entry in page.entries],
+            "next_cursor": encode_cursor(actor.team_id, "audit", page.last_id) if page.last_id else None,
+        }
+
+    async def list_audit_seals(self, key: PresentedKey, request: ListSealsRequest, *, correlation_id: str) -> SealList:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            found = await audit_log.verify_seals(transaction, after=request.after, limit=request.limit, removed_to=0)
+            head = await audit_log.last_seal(transaction)
+            waiting = await audit_log.count_unsealed(transaction)
+        last = found[-1][0].ordinal if found else 0
+        return {
+            "seals": [_seal(seal, state) for seal, state in found],
+            "next_after": last if head is not None and found and last < head.ordinal else None,
+            "seals_total": head.ordinal if head else 0,
+            "head_sha256": head.seal_sha256.hex() if head else None,
+            "unsealed_entries": waiting,
+        }
+
+
+def _seal(seal: Seal, state: SealState) -> SealShown:
+    return {
+        "ordinal": seal.ordinal,
+        "entries": len(seal.entry_ids),
+        "state": state,
+        "sha256": seal.seal_sha256.hex(),
+        "known_from": render_instant(seal.known_from),
+    }
