@@ -96,17 +96,21 @@ def stopped(message: str) -> OperatorError:
     return OperatorError("import_failed", message)
 
 
+def unreadable(path: Path, error: OSError) -> OperatorError:
+    return OperatorError("file_unreadable", f"{path} cannot be read: {error.strerror}")
+
+
 def count_lines(path: Path) -> int:
     """Lines with content, for a progress bar.
 
     Raises:
-        OperatorError: `import_failed`, the file cannot be read.
+        OperatorError: `file_unreadable`.
     """
     try:
         with path.open("rb") as file:
             return sum(1 for line in file if line.strip())
     except OSError as error:
-        raise stopped(f"{path} cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 def read_lines(path: Path, options: ImportOptions) -> Iterator[Line]:
@@ -115,7 +119,7 @@ def read_lines(path: Path, options: ImportOptions) -> Iterator[Line]:
     `sequence` defaults to the line's place inside its session, so that the order of a conversation is kept.
 
     Raises:
-        OperatorError: `import_failed`, naming the line and the field.
+        OperatorError: `import_failed`, naming the line and the field; `file_unreadable`.
     """
     places: Counter[str] = Counter()
     try:
@@ -126,7 +130,7 @@ def read_lines(path: Path, options: ImportOptions) -> Iterator[Line]:
                 if raw.strip():
                     yield _read_line(number, raw, options, places)
     except OSError as error:
-        raise stopped(f"{path} cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 def _read_line(number: int, raw: bytes, options: ImportOptions, places: Counter[str]) -> Line:

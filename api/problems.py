@@ -58,6 +58,10 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "embedded_start_failed": (503, "The embedded database did not start"),
         "model_invalid": (503, "The embedding model is damaged"),
         "import_failed": (422, "The import stopped"),
+        "backup_failed": (503, "The backup stopped"),
+        "archive_invalid": (422, "The archive cannot be used"),
+        "database_not_empty": (422, "The database is not empty"),
+        "file_unreadable": (422, "The file cannot be read"),
         "delegation_failed": (503, "The answering of briefs stopped"),
     }
 )

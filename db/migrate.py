@@ -17,9 +17,14 @@ def scripts() -> Path:
     return Path(__file__).resolve().parent.parent / "alembic"
 
 
+def shipped_revisions() -> list[str]:
+    """Every shipped revision in order, read from the file names, so that a start need not import Alembic (1.2 s)."""
+    return sorted(path.name[:4] for path in (scripts() / "versions").iterdir() if re.fullmatch(r"\d{4}_[a-z0-9_]+\.py", path.name))
+
+
 def head_revision() -> str:
-    """The newest shipped revision, read from the file names, so that a start need not import Alembic (1.2 s)."""
-    return max(path.name[:4] for path in (scripts() / "versions").iterdir() if re.fullmatch(r"\d{4}_[a-z0-9_]+\.py", path.name))
+    """The newest shipped revision."""
+    return shipped_revisions()[-1]
 
 
 def current_revision(connection: psycopg.Connection) -> str | None:
@@ -31,8 +36,8 @@ def current_revision(connection: psycopg.Connection) -> str | None:
     return str(found[0]) if found else None
 
 
-def upgrade(migrator_conninfo: str) -> tuple[str | None, str]:
-    """Bring the database to `head_revision()`; returns the revisions before and after.
+def upgrade(migrator_conninfo: str, *, to: str | None = None) -> tuple[str | None, str]:
+    """Bring the database to `head_revision()`, or to an earlier one; returns the revisions before and after.
 
     Acts as `commonlore_owner`. Each migration is one transaction with a lock timeout of 5 s; a second runner waits for
     the first and then finds nothing to do. The lock ends with its connection, so a killed runner leaves none.
@@ -40,18 +45,18 @@ def upgrade(migrator_conninfo: str) -> tuple[str | None, str]:
     Raises:
         OperatorError: `migration_failed`, with the database's own message.
     """
-    head = head_revision()
+    head = to or head_revision()
     with psycopg.connect(migrator_conninfo, autocommit=True) as lock:
         lock.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
         before = current_revision(lock)
         if before is not None and before > head:
             raise OperatorError("migration_failed", f"the database is at revision {before}, newer than this program ({head}); update the program")
         if before != head:
-            _run_alembic(migrator_conninfo)
+            _run_alembic(migrator_conninfo, head)
     return before, head
 
 
-def _run_alembic(migrator_conninfo: str) -> None:
+def _run_alembic(migrator_conninfo: str, revision: str) -> None:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import create_engine, pool
@@ -65,6 +70,6 @@ def _run_alembic(migrator_conninfo: str) -> None:
             connection.exec_driver_sql("set role commonlore_owner")
             connection.commit()
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            command.upgrade(config, revision)
     except SQLAlchemyError as error:
         raise OperatorError("migration_failed", str(error.__cause__ or error).splitlines()[0]) from error

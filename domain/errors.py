@@ -124,6 +124,18 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         "import_failed": _code(
             "OperatorError", "contact_operator", "Correct the line that the message names and run the same import again; finished lines are skipped."
         ),
+        "backup_failed": _code(
+            "OperatorError", "contact_operator", "Correct what the message names and run it again; no archive was left under the name."
+        ),
+        "archive_invalid": _code(
+            "OperatorError", "contact_operator", "Use another copy or another archive; `commonlore verify` says of a file whether it is whole."
+        ),
+        "database_not_empty": _code(
+            "OperatorError", "contact_operator", "Restore into an empty database: with another COMMONLORE_HOME, or one in which no team was made."
+        ),
+        "file_unreadable": _code(
+            "OperatorError", "contact_operator", "Give the path of a file that is there and that this account may read, then run the command again."
+        ),
         "delegation_failed": _code(
             "OperatorError",
             "contact_operator",

@@ -36,6 +36,25 @@ select commonlore.isolate('commonlore.ledger_instant', 'space', 'change', 'none'
 _ENDS = """
 -- The end of its validity that the relationship had after the change: a view of an earlier known time does not know a later one.
 alter table commonlore.relationship_transition_event add column valid_to timestamptz check (isfinite(valid_to));
-update commonlore.relationship_transition_event t set valid_to = r.valid_to from commonlore.relationship r
-where r.team_id = t.team_id and r.space_epoch = t.space_epoch and r.relationship_id = t.relationship_id;
+
+-- The owner is bound by the policies, so the rows are reached team by team and space by space.
+do $body$
+declare
+    opened record;
+begin
+    for opened in select t.team_id from commonlore.team t loop
+        perform set_config('commonlore.team_id', opened.team_id::text, true);
+        declare
+            epoch bigint;
+        begin
+            for epoch in select e.space_epoch from commonlore.space_epoch e loop
+                perform set_config('commonlore.space_epoch', epoch::text, true);
+                update commonlore.relationship_transition_event t set valid_to = r.valid_to from commonlore.relationship r
+                where r.team_id = t.team_id and r.space_epoch = t.space_epoch and r.relationship_id = t.relationship_id;
+            end loop;
+        end;
+    end loop;
+    perform set_config('commonlore.team_id', '', true), set_config('commonlore.space_epoch', '', true);
+end
+$body$;
 """

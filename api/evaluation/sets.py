@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from commonlore.api.importing import stopped
+from commonlore.api.importing import stopped, unreadable
 from commonlore.domain.quality.metrics import Judged, TwoSides
 
 _Item = TypeVar("_Item")
@@ -85,7 +85,7 @@ class EvaluationSet:
 def read_set(folder: Path, *, relationships: bool) -> EvaluationSet:
     """
     Raises:
-        OperatorError: `import_failed`, naming the file and the line that cannot be read.
+        OperatorError: `import_failed`, naming the file and the line that cannot be read; `file_unreadable`.
     """
     meta = _meta(folder / "meta.json")
     several = int(meta.get("spaces", 1)) > 1
@@ -153,8 +153,10 @@ def _meta(path: Path) -> dict[str, Any]:
 def _each(path: Path, make: Callable[[dict[str, Any]], _Item]) -> Iterator[_Item]:
     try:
         lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise stopped(f"{path} cannot be read") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise stopped(f"{path} is not UTF-8") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

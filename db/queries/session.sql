@@ -18,6 +18,10 @@ select set_config('commonlore.space_epoch', coalesce((
       and s.team_id = %(team_id)s::uuid -- tenant
 ), ''), true) as space_epoch;
 
+-- name: enter_epoch
+-- Opens one epoch by its number, whatever state its space has: for archives, which carry sealed and retired spaces too.
+select set_config('commonlore.space_epoch', %(space_epoch)s::bigint::text, true);
+
 -- name: search_by_index
 -- From here on a search by a vector index keeps that many candidates, and looks further while gates refuse what it found.
 -- The order in which it finds them is near enough: the statements sort what they get.

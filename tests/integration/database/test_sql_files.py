@@ -31,6 +31,7 @@ OWNERS = {
     "hypothesis_run": "worker",
     "vector_index": "worker",
     "isolation": "owner",
+    "archive": "owner",
     "projection_build": "worker",
     "contract": "worker",
     "contract_change": "owner",

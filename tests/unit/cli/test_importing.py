@@ -173,7 +173,9 @@ def test_the_same_lines_of_the_same_source_have_the_same_key(tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_read_is_a_stated_failure(tmp_path: Path) -> None:
-    """No traceback for a wrong name."""
+    """A wrong name is no wrong line: what to do about it is said."""
 
-    with pytest.raises(OperatorError, match="cannot be read"):
+    with pytest.raises(OperatorError, match="cannot be read") as raised:
         count_lines(tmp_path / "absent.jsonl")
+
+    assert ("file_unreadable", True) == (raised.value.code, "Give the path of a file that is there" in raised.value.entry.remediation)

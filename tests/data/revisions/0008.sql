@@ -1,0 +1,1 @@
+-- No table is new; the rules of the planner change.

@@ -1,0 +1,80 @@
+"""From every earlier revision, with rows in every table that there was: upgraded to head, complete, guarded and answering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from commonlore.db.isolation import verify_live
+from commonlore.db.migrate import head_revision, shipped_revisions, upgrade
+from commonlore.domain.tenancy.key import parse
+from tests.support.catalogue import admin, counts, shape
+from tests.support.databases import TestDatabase
+from tests.support.memory import Holder, Memory
+from tests.support.revisions import FOLDER, KEY, TEAM_ID, empty_database, filled_revisions, named
+
+EARLIER = shipped_revisions()[:-1]
+
+
+@pytest.fixture(scope="module")
+def revisions() -> Iterator[dict[str, TestDatabase]]:
+    with filled_revisions() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[TestDatabase]:
+    """Migrated at once, without a row of anybody."""
+    with empty_database() as database:
+        upgrade(database.migrator_conninfo)
+        yield database
+
+
+def test_every_revision_has_rows_of_its_own() -> None:
+    """A migration brings a file with rows for what is new in it."""
+
+    assert shipped_revisions() == sorted(path.stem for path in FOLDER.glob("*.sql"))
+
+
+def test_every_table_has_rows(revisions: dict[str, TestDatabase]) -> None:
+    """What is empty is not upgraded by any test. Red for a new table without a row in tests/data/revisions."""
+
+    assert [] == [table for table, number in counts(revisions[head_revision()]).items() if number == 0]
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+async def test_a_filled_database_of_a_revision_is_upgraded(revisions: dict[str, TestDatabase], fresh: TestDatabase, revision: str) -> None:
+    """No row is lost, the schema is that of a fresh one, isolation holds, and the texts are found."""
+    database = revisions[revision]
+    before = counts(database)
+    assert (revision, head_revision()) == upgrade(database.migrator_conninfo)
+
+    assert 0 not in before.values()
+    assert before == {table: number for table, number in counts(database).items() if table in before}
+    of_contract = {row for row in shape(database) if row[1].endswith("_vector_2")}
+    assert set(shape(fresh)) == set(shape(database)) - of_contract
+    assert [] == [check for check in verify_live(database.serving_conninfo) if not check.passed]
+    if revision >= "0003":
+        assert "Ada leads Orion." in await found(database, "Ada")
+    if revision >= "0002":
+        assert {True: 1} == ends(database)
+
+
+async def found(database: TestDatabase, query: str) -> list[str]:
+    presented = parse(KEY)
+    assert presented is not None
+    async with Memory.open(database) as memory:
+        answer = await memory.recall(Holder(presented, KEY, TEAM_ID, named("ada"), named("key")), query)
+        return [item["context"] for item in answer["results"]]
+
+
+def ends(database: TestDatabase) -> dict[Any, Any]:
+    """Whether events know the end of validity, which migration 0009 takes over: it reaches every team, although the owner is bound by their policies."""
+    query = (
+        "select r.valid_to = t.valid_to, count(*) from commonlore.relationship r"
+        " join commonlore.relationship_transition_event t using (team_id, space_epoch, relationship_id) where r.valid_to is not null group by 1"
+    )
+    with admin(database) as connection:
+        return dict(connection.execute(query).fetchall())
