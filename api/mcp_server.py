@@ -119,11 +119,7 @@ def tools() -> list[Tool]:
 
 
 def make_server(operations: Operations, caller_of: Callable[[ServerRequestContext[Any, Any]], Caller]) -> Server[Any]:
-    """A low-level server for a transport of the SDK, such as stdio. The HTTP endpoint overrides nothing but the way results are written."""
-    listed = ListToolsResult(tools=tools())
-
-    async def on_list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return listed
+    """A low-level server whose calls reach `operations`. The HTTP endpoint overrides nothing but the way results are written."""
 
     async def on_call_tool(context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         caller = caller_of(context)
@@ -136,6 +132,16 @@ def make_server(operations: Operations, caller_of: Callable[[ServerRequestContex
         content: dict[str, object] = msgspec.to_builtins(outcome.content)
         text = msgspec.json.encode(content).decode("utf-8")
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content, is_error=outcome.failed)
+
+    return named_server(on_call_tool)
+
+
+def named_server(on_call_tool: Callable[[ServerRequestContext[Any, Any], CallToolRequestParams], Awaitable[CallToolResult]]) -> Server[Any]:
+    """A server with our name, instructions and list of tools, whose calls are answered by `on_call_tool`."""
+    listed = ListToolsResult(tools=tools())
+
+    async def on_list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return listed
 
     server: Server[Any] = Server(
         "commonlore",

@@ -54,6 +54,8 @@ def _operation(spec: ToolSpec | AdminSpec, tag: str) -> dict[str, Any]:
         parameters.append(_header("Idempotency-Key", None, "The same as `idempotency_key` in the body; two different keys are refused."))
     return {
         "operationId": spec.name,
+        # Whether the same request again changes nothing more.
+        **({"x-idempotent": spec.idempotent} if isinstance(spec, ToolSpec) else {}),
         "tags": [tag],
         "summary": spec.title,
         "description": f"{spec.description}\n\nNeeds the scope `{spec.scope}`.",

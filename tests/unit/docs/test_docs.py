@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("api", "db", "domain", "workers")
+ROOMS = ("api", "client", "db", "domain", "workers")
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"))])
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("*.md"))
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))

@@ -1,0 +1,69 @@
+"""MCP over standard input and output: the tools of a running service for an agent that starts a process of its own.
+
+Each call goes to the service over its public API with the caller's key, so that keys, limits, spaces and answers are the service's own.
+Standard output carries messages of the protocol and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import CallToolRequestParams, CallToolResult, TextContent
+
+from commonlore.api.mcp_server import named_server, unknown_tool
+from commonlore.api.operations import TOOLS, ToolSpec
+from commonlore.api.problems import internal_failure, problem_body
+from commonlore.client import AsyncClient, ClientError, NotAnswered, ServiceError
+from commonlore.client.calling import Repeatable
+from commonlore.domain.errors import CommonloreError, Unavailable
+from commonlore.domain.ids import new_id
+
+log = logging.getLogger("commonlore.mcp")
+
+
+async def serve(url: str, key: str) -> None:
+    """Answer messages until standard input ends."""
+    async with AsyncClient(url, key) as client, stdio_server() as (incoming, outgoing):
+        server = make_server(client)
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def make_server(client: AsyncClient) -> Server[Any]:
+    """The same tools, names and instructions as over HTTP, answered by the service of `client`."""
+
+    async def on_call_tool(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        spec = TOOLS.get(params.name)
+        if spec is None:
+            raise unknown_tool(str(new_id()))
+        content, failed = await _call(client, spec, params.arguments or {})
+        text = msgspec.json.encode(content).decode("utf-8")
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content, is_error=failed)
+
+    return named_server(on_call_tool)
+
+
+async def _call(client: AsyncClient, spec: ToolSpec, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The answer and whether the call failed; a failure is the problem body that REST answers with."""
+    try:
+        return await client.call(f"/v1/{spec.name}", arguments, _repeatable(spec)), False
+    except ServiceError as error:
+        return error.problem, True
+    except ClientError as error:
+        log.warning("%s", error)
+        return _problem(error), True
+
+
+def _problem(error: ClientError) -> dict[str, Any]:
+    stated: CommonloreError = internal_failure()
+    if isinstance(error, NotAnswered):
+        stated = Unavailable("not_ready", "the service does not answer; is it running, and is COMMONLORE_URL its address?", retry_after_s=2)
+    return problem_body(stated, str(new_id()))
+
+
+def _repeatable(spec: ToolSpec) -> Repeatable:
+    return "always" if spec.idempotent else "with_key" if "idempotency_key" in spec.request.__struct_fields__ else "never"

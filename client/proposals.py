@@ -1,0 +1,197 @@
+"""What requests are made of.
+
+Made by `python -m tests.unit.client.client_source` from the OpenAPI document; a test compares it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+from uuid import UUID
+
+
+class QuoteProposal(TypedDict):
+    """An exact place in one stored text, in code points, half-open; `quote`, if given, must be that slice."""
+
+    evidence_id: UUID | str
+    start: int
+    end: int
+    quote: NotRequired[str | None]
+
+
+class EntityPatch(TypedDict):
+    """An entity_id, or a name. A name that nothing carries is refused unless create_if_missing."""
+
+    entity_id: NotRequired[UUID | str | None]
+    name: NotRequired[str | None]
+    entity_kind: NotRequired[Literal["concept", "document", "organization", "other", "person", "place", "product", "project"]]
+    create_if_missing: NotRequired[bool]
+
+
+class PredicatePatch(TypedDict):
+    """A predicate that exists already, by its key or an alias."""
+
+    key: str
+
+
+class ValueProposal(TypedDict):
+    """A typed value; `display` is how the text says it."""
+
+    type: Literal["boolean", "date", "date_time", "number", "string"]
+    value: str | int | float | bool
+    display: NotRequired[str | None]
+    unit: NotRequired[str | None]
+
+
+class CorrectionPatch(TypedDict):
+    """What is left out stays. A null clears scope, valid_from or valid_to."""
+
+    subject_entity: NotRequired[EntityPatch | None]
+    predicate: NotRequired[PredicatePatch | None]
+    object_entity: NotRequired[EntityPatch | None]
+    object_value: NotRequired[ValueProposal | None]
+    polarity: NotRequired[Literal["+", "-"] | None]
+    scope: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
+    valid_to: NotRequired[str | None]
+
+
+class SupportSpan(TypedDict):
+    """One support that counts now, as the trace shows it."""
+
+    evidence_id: UUID | str
+    start: int
+    end: int
+
+
+class CorrectionSelection(TypedDict):
+    """The candidate that each ambiguous end means."""
+
+    subject_entity_id: NotRequired[UUID | str | None]
+    object_entity_id: NotRequired[UUID | str | None]
+
+
+class RecallFilter(TypedDict):
+    """All given fields must hold, of a list any entry. The first five narrow evidence, the others relationships."""
+
+    labels: NotRequired[list[str]]
+    sources: NotRequired[list[str]]
+    authorities: NotRequired[list[Literal["authoritative", "inferred", "primary", "secondary", "unknown"]]]
+    occurred_from: NotRequired[str | None]
+    occurred_to: NotRequired[str | None]
+    predicates: NotRequired[list[str]]
+    subject_entity_ids: NotRequired[list[UUID | str]]
+    object_entity_ids: NotRequired[list[UUID | str]]
+    polarity: NotRequired[Literal["+", "-"] | None]
+    scopes: NotRequired[list[str]]
+
+
+class EvidenceProposal(TypedDict):
+    """A text as it was said or written, with where it comes from."""
+
+    content: str
+    source_type: NotRequired[Literal["conversation", "document", "manual", "observation"]]
+    source: NotRequired[str | None]
+    authority: NotRequired[Literal["authoritative", "inferred", "primary", "secondary", "unknown"]]
+    source_group: NotRequired[str | None]
+    source_key: NotRequired[str | None]
+    source_revision: NotRequired[str | None]
+    previous_source_revision: NotRequired[str | None]
+    supersedes_evidence_ids: NotRequired[list[UUID | str]]
+    labels: NotRequired[list[str]]
+    metadata: NotRequired[dict[str, Any]]
+    force_insert: NotRequired[bool]
+    occurred_at: NotRequired[str | None]
+    speaker: NotRequired[str | None]
+    session: NotRequired[str | None]
+    sequence: NotRequired[int | None]
+
+
+class EntityProposal(TypedDict):
+    """An end of a relationship: by name, or by an id from an earlier answer."""
+
+    name: NotRequired[str | None]
+    entity_kind: NotRequired[Literal["concept", "document", "organization", "other", "person", "place", "product", "project"]]
+    known_entity_id: NotRequired[UUID | str | None]
+
+
+class PredicateProposal(TypedDict):
+    """Exactly one of the two: a new wording, or a key from an earlier answer."""
+
+    proposed_key: NotRequired[str | None]
+    known_predicate_key: NotRequired[str | None]
+
+
+class ObjectProposal(TypedDict):
+    """Exactly one of the two."""
+
+    entity: NotRequired[EntityProposal | None]
+    value: NotRequired[ValueProposal | None]
+
+
+class SpanProposal(TypedDict):
+    """An exact place in one cited text, in code points, half-open; `quote` must be that slice."""
+
+    evidence_index: int
+    start: int
+    end: int
+    quote: NotRequired[str | None]
+
+
+class VersionedTarget(TypedDict):
+    relationship_id: UUID | str
+    expected_version: int
+
+
+class ConflictContext(TypedDict):
+    conflict_id: UUID | str
+    expected_version: int
+
+
+class RelationshipProposal(TypedDict):
+    """What an agent reads in the cited evidence. The server decides whether the text carries it."""
+
+    ref: str
+    subject: EntityProposal
+    predicate: PredicateProposal
+    object: ObjectProposal
+    polarity: NotRequired[Literal["+", "-"]]
+    evidence_indices: NotRequired[list[int]]
+    known_evidence_ids: NotRequired[list[UUID | str]]
+    supports: NotRequired[list[SpanProposal]]
+    scope: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
+    valid_to: NotRequired[str | None]
+    correction_target: NotRequired[VersionedTarget | None]
+    conflict_context: NotRequired[ConflictContext | None]
+    client_comment: NotRequired[str | None]
+
+
+class SessionEvent(TypedDict):
+    """What somebody said, word for word. Under its `event_id` it never changes. Without `speaker` it is the user's."""
+
+    event_id: str
+    text: str
+    occurred_at: NotRequired[str | None]
+    speaker: NotRequired[str | None]
+
+
+class BriefQuote(TypedDict):
+    """Words of a text, exactly as they stand there. `start`, in code points, says which place is meant; without it, the first."""
+
+    evidence_id: UUID | str
+    quote: str
+    start: NotRequired[int | None]
+
+
+class ReadRelationship(TypedDict):
+    """A relationship that the quotes state. `evidence_indices` are places in the list of quotes."""
+
+    ref: str
+    subject: EntityProposal
+    predicate: PredicateProposal
+    object: ObjectProposal
+    evidence_indices: list[int]
+    polarity: NotRequired[Literal["+", "-"]]
+    scope: NotRequired[str | None]
+    valid_from: NotRequired[str | None]
+    valid_to: NotRequired[str | None]
