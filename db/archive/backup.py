@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -33,16 +33,31 @@ class BackupFacts:
     manifest: Manifest
 
 
-def take_backup(owner_conninfo: str, path: Path, *, team_id: UUID | None = None, progress: Progress | None = None) -> BackupFacts:
+def take_backup(
+    owner_conninfo: str,
+    path: Path,
+    *,
+    team_id: UUID | None = None,
+    progress: Progress | None = None,
+    note: Callable[[BackupFacts], None] | None = None,
+) -> BackupFacts:
     """Write every row of the installation, or of one team, into a new file; recalls and writes go on meanwhile.
 
     All rows are of one state. The file has its name only when it is whole, and is readable by its owner alone (0600).
+    `note` is called before it has it, so that no archive is about that nobody noted; where it raises there is none.
 
     Raises:
         OperatorError: `backup_failed`.
         CommonloreError: the database does not answer, or refuses.
     """
-    with new_archive(path) as writer, as_owner(owner_conninfo) as connection:
+    made: list[BackupFacts] = []
+
+    def whole(partial: Path, manifest: Manifest) -> None:
+        made.append(BackupFacts(path, file_sha256(partial), partial.stat().st_size, manifest))
+        if note is not None:
+            note(made[0])
+
+    with new_archive(path, whole) as writer, as_owner(owner_conninfo) as connection:
         snapshot = Snapshot(connection, team_id)
         _write_tables(snapshot, writer, progress)
         manifest = Manifest(
@@ -57,7 +72,7 @@ def take_backup(owner_conninfo: str, path: Path, *, team_id: UUID | None = None,
             **snapshot.state,
         )
         writer.finish(manifest)
-    return BackupFacts(path, file_sha256(path), path.stat().st_size, manifest)
+    return made[0]
 
 
 def _write_tables(snapshot: Snapshot, writer: ArchiveWriter, progress: Progress | None) -> None:

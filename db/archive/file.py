@@ -125,6 +125,7 @@ class ArchiveWriter:
     def __init__(self, file: BinaryIO) -> None:
         self._zip = ZipFile(file, "w", ZIP_DEFLATED, compresslevel=_LEVEL, strict_timestamps=False)
         self.tables: list[TableEntry] = []
+        self.manifest: Manifest | None = None
 
     def add_table(self, schema_name: str, table_name: str, columns: tuple[str, ...], pieces: Iterator[bytes]) -> TableEntry:
         tally = Tally()
@@ -147,6 +148,7 @@ class ArchiveWriter:
         return entry
 
     def finish(self, manifest: Manifest) -> None:
+        self.manifest = manifest
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         self._zip.writestr(_MANIFEST, text)
         self._zip.comment = (_COMMENT + hashlib.sha256(text).hexdigest()).encode()
@@ -156,8 +158,10 @@ class ArchiveWriter:
 
 
 @contextmanager
-def new_archive(path: Path) -> Iterator[ArchiveWriter]:
+def new_archive(path: Path, whole: Callable[[Path, Manifest], None]) -> Iterator[ArchiveWriter]:
     """An archive that gets its name when the block has ended, whole and on the disk, readable by its owner alone.
+
+    `whole` is called while it still has its other name; where that raises there is no archive.
 
     Raises:
         OperatorError: `backup_failed`, the name is taken, another backup is writing it, or the disk refuses.
@@ -172,6 +176,8 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
                     yield writer
                 file.flush()
                 os.fsync(file.fileno())
+                assert writer.manifest is not None
+                whole(partial, writer.manifest)
                 os.link(partial, path)  # unlike a renaming it never replaces what came in between
             finally:
                 partial.unlink(missing_ok=True)

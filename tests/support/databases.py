@@ -1,7 +1,8 @@
 """Databases for tests: one server, one migrated template for each test process, a clone for each test.
 
-`COMMONLORE_TEST_SERVER` is a superuser's conninfo of a server to use; without it an embedded one is started in a
-temporary home, without fsync, and stopped at exit.
+`COMMONLORE_TEST_SERVER` is a superuser's conninfo of a server to use. With `COMMONLORE_TEST_DATABASE=containers` one is started in
+a container, and tests that need it are skipped where no engine answers. Without both an embedded one is started in a temporary
+home, without fsync, and stopped at exit.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
+import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.locate import Database, prepare_database
 from commonlore.db.provision import _LOCK, ROLES, _search_path, role_passwords
+from tests.support import containers
 
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 
@@ -40,6 +43,13 @@ def server_conninfo() -> str:
     given = os.environ.get("COMMONLORE_TEST_SERVER")
     if given:
         return given
+    kind = os.environ.get("COMMONLORE_TEST_DATABASE", "embedded")
+    if kind not in ("embedded", "containers"):
+        raise RuntimeError(f"COMMONLORE_TEST_DATABASE must be embedded or containers, not {kind}")
+    if kind == "containers":
+        if (reason := containers.missing_engine()) is not None:
+            pytest.skip(reason)
+        return containers.start()
     folder = Path(tempfile.mkdtemp(prefix="commonlore-test-"))
     folder.chmod(0o711)  # where root runs the tests, the server runs as another account and must get in
     server = EmbeddedPostgres(folder / "home", parameters=_FAST)

@@ -142,6 +142,26 @@ def test_a_backup_that_is_cut_off_leaves_no_archive(filled: TestDatabase, tmp_pa
         archive.check()
 
 
+def test_an_archive_is_noted_before_it_has_its_name(filled: TestDatabase, tmp_path: Path) -> None:
+    """With its checksum; where it cannot be noted there is no archive."""
+    path = tmp_path / "x.archive"
+    noted: list[Any] = []
+
+    def note(facts: Any) -> None:
+        noted.append((path.exists(), facts))
+
+    def refuse(_: Any) -> None:
+        raise OperatorError("backup_failed", "it cannot be noted")
+
+    with pytest.raises(OperatorError, match="cannot be noted"):
+        take_backup(filled.owner_conninfo, path, note=refuse)
+    assert [] == os.listdir(tmp_path)
+    made = take_backup(filled.owner_conninfo, path, note=note)
+
+    assert [(False, made)] == noted
+    assert made.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def test_two_backups_of_one_name_are_one(filled: TestDatabase, tmp_path: Path) -> None:
     """The second one is refused while the first writes."""
     path = tmp_path / "x.archive"
