@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_typeddict
 
 from commonlore.api.briefs_table import BRIEFS
+from commonlore.api.feedback_table import FEEDBACK
 from commonlore.api.hypotheses_table import DREAMS
 from commonlore.api.results import (
     ContestResult,
@@ -28,6 +29,7 @@ from commonlore.domain.delegation.request import (
     ReleaseBriefRequest,
     SubmitVerdictRequest,
 )
+from commonlore.domain.feedback.request import SubmitFeedbackRequest
 from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
 from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.recall.request import RecallRequest
@@ -54,6 +56,7 @@ Request = (
     | ListDreamsRequest
     | GetDreamRequest
     | ResolveDreamRequest
+    | SubmitFeedbackRequest
 )
 
 
@@ -97,6 +100,10 @@ class Operations(Protocol):
     async def get_dream(self, key: PresentedKey, request: GetDreamRequest, *, correlation_id: str) -> dict[str, object]: ...
 
     async def resolve_dream_feedback(self, key: PresentedKey, request: ResolveDreamRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def submit_recall_session_feedback(
+        self, key: PresentedKey, request: SubmitFeedbackRequest, *, correlation_id: str
+    ) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -320,7 +327,7 @@ _SPECS = (
             example=MappingProxyType(dict(example)),
             listed=False,
         )
-        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (*BRIEFS, *DREAMS)
+        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (*BRIEFS, *DREAMS, *FEEDBACK)
     ),
 )
 

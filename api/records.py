@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import cast
 
 from commonlore.api.admitting import Admitting
+from commonlore.api.feedback import describe_feedback
+from commonlore.api.feedback_table import FeedbackReport, FeedbackSwitch
 from commonlore.api.records_table import AuditEntryShown, AuditList, SealList, SealShown
-from commonlore.db import audit_log
+from commonlore.db import audit_log, feedback
 from commonlore.domain.audit.entry import Seal, SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
+from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
 from commonlore.domain.time import render_instant
@@ -43,6 +46,14 @@ class TeamRecords(Admitting):
             "head_sha256": head.seal_sha256.hex() if head else None,
             "unsealed_entries": waiting,
         }
+
+    async def describe_feedback(self, key: PresentedKey, request: DescribeFeedbackRequest, *, correlation_id: str) -> FeedbackReport:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return await describe_feedback(transaction, request)
+
+    async def update_feedback(self, key: PresentedKey, request: UpdateFeedbackRequest, *, correlation_id: str) -> FeedbackSwitch:
+        async with self._admitted(key) as (_, transaction, _):
+            return {"enabled": await feedback.set_enabled(transaction, enabled=request.enabled)}
 
 
 def _seal(seal: Seal, state: SealState) -> SealShown:

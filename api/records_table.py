@@ -7,9 +7,11 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
+from commonlore.api.feedback_table import FEEDBACK_ADMIN, FeedbackReport, FeedbackSwitch
 from commonlore.domain.audit.act import ActorKind, AuditOutcome
 from commonlore.domain.audit.entry import SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
+from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
 from commonlore.domain.tenancy.key import PresentedKey
 
 Count = Annotated[int, Meta(ge=0)]
@@ -71,6 +73,10 @@ class RecordOperations(Protocol):
 
     async def list_audit_seals(self, key: PresentedKey, request: ListSealsRequest, *, correlation_id: str) -> SealList: ...
 
+    async def describe_feedback(self, key: PresentedKey, request: DescribeFeedbackRequest, *, correlation_id: str) -> FeedbackReport: ...
+
+    async def update_feedback(self, key: PresentedKey, request: UpdateFeedbackRequest, *, correlation_id: str) -> FeedbackSwitch: ...
+
 
 RECORDS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object]], ...] = (
     (
@@ -89,4 +95,5 @@ RECORDS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object
         SealList,
         {"limit": 10},
     ),
+    *FEEDBACK_ADMIN,
 )

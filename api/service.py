@@ -13,6 +13,7 @@ import msgspec
 
 from commonlore.api import conflicts
 from commonlore.api.briefs import Briefs
+from commonlore.api.feedback import Feedback
 from commonlore.api.hypotheses import Dreams
 from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
@@ -37,6 +38,7 @@ from commonlore.domain.delegation.request import (
     SubmitVerdictRequest,
 )
 from commonlore.domain.errors import CommonloreError, Conflict
+from commonlore.domain.feedback.request import SubmitFeedbackRequest
 from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
 from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.ingest.result import SessionResult
@@ -159,10 +161,12 @@ class MemoryOperations:
     async def recall_memory(self, key: PresentedKey, request: RecallRequest, *, correlation_id: str) -> dict[str, object]:
         """One recall. One that met a switch of the embedding contract is done again under the new one: it never mixes two."""
         measure, made_under = current(), self.adapters.embedder.contract.key
-        result = await self._recall(key, request, measure.record)
+        result, actor = await self._recall(key, request, measure.record)
         if any(item.code == "embedding_contract_mismatch" for item in result.degradations) and await self._serves_another(made_under):
             measure.record.fetches.clear()
-            result = await self._recall(key, request, measure.record)
+            result, actor = await self._recall(key, request, measure.record)
+        if actor.keeps_feedback:
+            result = await Feedback(self.adapters, self.note).keep(actor, result)
         measure.note_degradations((item.frontier, item.code) for item in result.degradations)
         answer: dict[str, object] = msgspec.to_builtins(result)
         return answer
@@ -174,7 +178,7 @@ class MemoryOperations:
             embedder.serve((await kept_contracts(self.adapters.pool))[0].contract_key)
         return embedder.contract.key != contract_key
 
-    async def _recall(self, key: PresentedKey, request: RecallRequest, record: Recorder) -> RecallResult:
+    async def _recall(self, key: PresentedKey, request: RecallRequest, record: Recorder) -> tuple[RecallResult, Actor]:
         adapters = self.adapters
         with record.step("parse_intent"):
             intent = parse_intent(request, now=adapters.clock())
@@ -194,7 +198,7 @@ class MemoryOperations:
             snapshot.actor.require("read")
             embedding = embedding or asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             try:
-                return await recall(
+                result = await recall(
                     request,
                     snapshot=snapshot,
                     vector=embedding,
@@ -203,6 +207,7 @@ class MemoryOperations:
                     record=record,
                     intent=intent,
                 )
+                return result, snapshot.actor
             finally:
                 embedding.cancel()
 
@@ -222,6 +227,9 @@ class MemoryOperations:
 
     async def resolve_dream_feedback(self, key: PresentedKey, request: ResolveDreamRequest, *, correlation_id: str) -> dict[str, object]:
         return await _tried(lambda: Dreams(self.adapters, self.note).resolve_dream_feedback(key, request, correlation_id=correlation_id))
+
+    async def submit_recall_session_feedback(self, key: PresentedKey, request: SubmitFeedbackRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Feedback(self.adapters, self.note).submit(key, request))
 
     async def authenticate(self, key: PresentedKey, *, scope: Scope | None = None) -> None:
         """For messages that touch no memory.

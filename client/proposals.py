@@ -175,6 +175,36 @@ class SessionEvent(TypedDict):
     speaker: NotRequired[str | None]
 
 
+class ResultRef(TypedDict):
+    """One result of the recall. `fragment` is another word for evidence."""
+
+    type: Literal["community", "evidence", "fragment", "hypothesis", "relationship"]
+    id: UUID | str
+    rank: NotRequired[int | None]
+
+
+class HypothesisFeedback(TypedDict):
+    hypothesis_id: UUID | str
+    used: bool
+    quality: Literal["high", "low", "medium"]
+    contradicted: NotRequired[bool]
+    comment: NotRequired[str | None]
+
+
+class RecallFeedback(TypedDict):
+    """What is said of one recall. A comment may be left out only where the quality is high and nothing is flagged."""
+
+    recall_event_id: str
+    used: bool
+    answer_supported: bool
+    quality: Literal["high", "low", "medium"]
+    missing_context: NotRequired[bool]
+    irrelevant: NotRequired[bool]
+    feedback_comment: NotRequired[str | None]
+    irrelevant_result_refs: NotRequired[list[ResultRef]]
+    hypothesis_feedback: NotRequired[list[HypothesisFeedback]]
+
+
 class BriefQuote(TypedDict):
     """Words of a text, exactly as they stand there. `start`, in code points, says which place is meant; without it, the first."""
 

@@ -15,6 +15,7 @@ from commonlore.client.proposals import (
     EvidenceProposal,
     QuoteProposal,
     ReadRelationship,
+    RecallFeedback,
     RecallFilter,
     RelationshipProposal,
     SessionEvent,
@@ -172,6 +173,12 @@ class SessionRequest(TypedDict):
     events: list[SessionEvent]
     target_space: NotRequired[Literal["private", "team_shared"]]
     idempotency_key: NotRequired[str | None]
+
+
+class SubmitFeedbackRequest(TypedDict):
+    """Feedback on recalls of this credential, in order."""
+
+    recalls: list[RecallFeedback]
 
 
 class SubmitVerdictRequest(TypedDict):

@@ -120,6 +120,16 @@ class DreamResolution(TypedDict):
     submission: NotRequired[dict[str, Any]]
 
 
+class FeedbackReceipt(TypedDict):
+    """How many were taken, in order. Where one does not fit, the rest of the fields say which and why; those after it were not looked at."""
+
+    error_code: NotRequired[Literal["invalid_input"]]
+    failed_index: NotRequired[int]
+    next_action: NotRequired[Literal["correct_and_resubmit"]]
+    reason_code: NotRequired[Literal["invalid_feedback", "reference_not_found", "result_reference_invalid"]]
+    recorded: int
+
+
 class RecallEvidence(TypedDict):
     """One text that was found."""
 

@@ -107,6 +107,11 @@ class SyncTools(Protocol):
         answer = self.call("/v1/resolve_dream_feedback", cast(Mapping[str, Any], request), "with_key")
         return cast(results.DreamResolution, answer)
 
+    def submit_recall_session_feedback(self, **request: Unpack[requests.SubmitFeedbackRequest]) -> results.FeedbackReceipt:
+        """Say how good recalls were."""
+        answer = self.call("/v1/submit_recall_session_feedback", cast(Mapping[str, Any], request), "always")
+        return cast(results.FeedbackReceipt, answer)
+
 
 class AsyncTools(Protocol):
     """Each tool as a method, with the fields of its request as keyword arguments. Each is a coroutine."""
@@ -202,3 +207,8 @@ class AsyncTools(Protocol):
         """Decide a hypothesis."""
         answer = await self.call("/v1/resolve_dream_feedback", cast(Mapping[str, Any], request), "with_key")
         return cast(results.DreamResolution, answer)
+
+    async def submit_recall_session_feedback(self, **request: Unpack[requests.SubmitFeedbackRequest]) -> results.FeedbackReceipt:
+        """Say how good recalls were."""
+        answer = await self.call("/v1/submit_recall_session_feedback", cast(Mapping[str, Any], request), "always")
+        return cast(results.FeedbackReceipt, answer)

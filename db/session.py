@@ -299,6 +299,7 @@ def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
         scopes=frozenset(row["scopes"]),
         spaces=tuple(spaces),
         unclaimed_evidence=row["unclaimed_evidence"],
+        keeps_feedback=row["recall_feedback"],
     )
 
 

@@ -53,6 +53,7 @@ MESSAGES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("communities", "community_discovery_unavailable"): "Communities could not be read; evidence and relationships are complete.",
         ("hypotheses", "hypothesis_temporal_not_supported"): "Hypotheses are known as of now only; none are shown for another time.",
         ("hypotheses", "related_hypotheses_unavailable"): "Hypotheses could not be read; everything else is complete.",
+        ("feedback", "recall_feedback_snapshot_unavailable"): "The answer could not be kept for feedback; the answer itself is complete.",
         ("conflicts", "conflict_bound_reached"): "More conflicts may touch the results than one recall shows; narrow the query to see them.",
     }
 )

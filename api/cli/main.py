@@ -46,6 +46,8 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
     "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
     "audit": Lazy("commonlore.api.cli.audit", "audit", "List, export and verify the log of who did what."),
+    "feedback": Lazy("commonlore.api.cli.feedback", "feedback", "Switch on that recalls are kept for feedback, and switch it off."),
+    "report": Lazy("commonlore.api.cli.feedback", "report", "Show what callers say of recalls."),
     "jobs": Lazy("commonlore.api.cli.jobs", "jobs", "List, watch, cancel and retry the work that waits or runs."),
     "community": Lazy("commonlore.api.cli.community", "community", "Switch communities on, ask for a run, and see how they stand."),
     "projection": Lazy(

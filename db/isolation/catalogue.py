@@ -26,7 +26,22 @@ GLOBAL_TABLES: Mapping[str, str] = {
 }
 # Tables that belong to a team as a whole; every other tenant table belongs to a space of it.
 TEAM_TABLES = frozenset(
-    ("team", "profile", "credential", "space", "space_epoch", "projection_generation", "job", "audit_entry", "audit_unsealed", "audit_seal")
+    (
+        "team",
+        "profile",
+        "credential",
+        "space",
+        "space_epoch",
+        "projection_generation",
+        "job",
+        "audit_entry",
+        "audit_unsealed",
+        "audit_seal",
+        "feedback_recall",
+        "feedback_result",
+        "recall_feedback",
+        "feedback_mark",
+    )
 )
 DEFINER_FUNCTIONS = frozenset(f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers"))
 TEAM_CONDITION = "(team_id = (NULLIF(current_setting('commonlore.team_id'::text, true), ''::text))::uuid)"

@@ -40,7 +40,10 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An authenticated caller. `spaces` are those it may read, in `Space.order`."""
+    """An authenticated caller. `spaces` are those it may read, in `Space.order`.
+
+    `keeps_feedback`: whether the team keeps what its recalls show, by id, so that feedback on them can be taken.
+    """
 
     team_id: UUID
     profile_id: UUID
@@ -48,6 +51,7 @@ class Actor:
     scopes: frozenset[Scope]
     spaces: tuple[Space, ...]
     unclaimed_evidence: UnclaimedEvidence = "eligible"
+    keeps_feedback: bool = False
 
     @property
     def spaces_to_read(self) -> tuple[Space, ...]:

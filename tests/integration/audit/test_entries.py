@@ -78,6 +78,10 @@ def writes(service: Service) -> Iterator[tuple[str, dict[str, Any], Holder]]:
     yield "remember", {"evidence": [{"content": "A zebra stood there."}]}, ann
     yield "retract_evidence", {"evidence_ids": [stored("A mistake.")["evidence"][0]["evidence_id"]], "reason": "a zebra was said"}, ann
     yield "ingest_session", dict(TOOLS["ingest_session"].example), ann
+    client.post("/v1/admin/update_feedback", json={"enabled": True})
+    kept = client.post("/v1/recall_memory", json={"query": "zebra"}).json()["recall_id"]
+    said = {"recall_event_id": kept, "used": True, "answer_supported": True, "quality": "high"}
+    yield "submit_recall_session_feedback", {"recalls": [said]}, ann
     texts = [stored(f"Orion launched in {year}.")["evidence"][0]["evidence_id"] for year in (2025, 2026)]
     positions = [{"evidence_id": key, "start": 0, "end": 23} for key in texts]
     contested = {"case_key": "year", "question": "When was Orion launched?", "positions": positions, "reason": "two zebras"}

@@ -121,6 +121,8 @@ def test_every_tool_answers(service: Service, connect: Any) -> None:
     assert [] == tool("list_dreams")()["dreams"] == list(memory.each_of_list_dreams())
     assert "not_found" == refused(tool("get_dream"), hypothesis_id=NOTHING)
     assert "not_found" == refused(tool("resolve_dream_feedback"), hypothesis_id=NOTHING, decision="reject", reason="no")
+    said = {"recall_event_id": NOTHING, "used": True, "answer_supported": True, "quality": "high"}
+    assert "reference_not_found" == tool("submit_recall_session_feedback")(recalls=[said])["reason_code"]
     _answer_a_brief(tool, memory)
     assert set(TOOLS) == called, "a new tool needs a call here"
 

@@ -1,0 +1,1 @@
+"""What callers say of recalls: kept beside them, never read by one."""
