@@ -191,7 +191,13 @@ class MemoryOperations:
         async with AsyncExitStack() as stack:
             with record.step("authenticate"):
                 opening = recall_snapshot(
-                    adapters.pool, key, clock=adapters.clock, timeout_ms=adapters.timeout_ms, intent=intent, last_read=self._last_read
+                    adapters.pool,
+                    key,
+                    clock=adapters.clock,
+                    timeout_ms=adapters.timeout_ms,
+                    intent=intent,
+                    last_read=self._last_read,
+                    resident=adapters.resident,
                 )
                 snapshot = await stack.enter_async_context(opening)
             self.note(snapshot.actor)

@@ -16,6 +16,7 @@ from commonlore.db.embedding.remote import RemoteEmbedder
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.errors import stating
 from commonlore.db.migrate import head_revision
+from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import Pool, make_pool
 from commonlore.db.settings import Settings
 from commonlore.db.sql import statements
@@ -41,6 +42,7 @@ class Adapters:
     new_id: NewId = new_id
     indexes: VectorIndexPolicy = field(default_factory=VectorIndexPolicy)
     owner_conninfo: str | None = field(default=None, repr=False)
+    resident: ResidentVectors = field(default_factory=ResidentVectors, repr=False)
 
     def query_counts(self) -> dict[str, int]:
         """Queries so far by where their vector came from; nothing where none are kept."""
@@ -80,7 +82,13 @@ async def assemble(
         policy = RankingPolicy(evidence_contract=settings.evidence_contract, space_fusion=settings.space_fusion)
         indexes = VectorIndexPolicy(build_from=settings.vector_index_rows)
         yield Adapters(
-            pool=pool, embedder=embedder, policy=policy, timeout_ms=settings.request_timeout_ms, indexes=indexes, owner_conninfo=owner_conninfo
+            pool=pool,
+            embedder=embedder,
+            policy=policy,
+            timeout_ms=settings.request_timeout_ms,
+            indexes=indexes,
+            owner_conninfo=owner_conninfo,
+            resident=ResidentVectors(settings.resident_vectors_mb * 1_000_000),
         )
     finally:
         await pool.close()

@@ -19,6 +19,8 @@ from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
 from commonlore.db.errors import stated
+from commonlore.db.resident import BlockName, Nearest, ResidentVectors
+from commonlore.db.resident_reading import Held, ask_held, without_notes
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
@@ -79,27 +81,35 @@ PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
 # Where a space's vectors have an index of their own; a filter is never searched by it.
 NEAR = complete("near", gate=_GATE)
 OPEN_NEAR = complete("near", gate="true")
+# Where the process keeps a space's vectors.
+RESIDENT = complete("resident", gate=_GATE)
+OPEN_RESIDENT = complete("resident", gate="true")
 Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
 
 
 class Frontier:
     """Candidates inside one transaction that is at a savepoint named `branches`."""
 
-    def __init__(self, transaction: TeamTransaction) -> None:
+    def __init__(self, transaction: TeamTransaction, resident: ResidentVectors | None = None) -> None:
         self._transaction = transaction
+        self._resident = resident
 
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
         if not plan.spaces:
             return {}
         try:
             async with self._transaction.connection.pipeline():
-                lexical = [await self._ask_lexical(plan, space_plan, depth) for space_plan in plan.spaces]
+                held, lexical = [], []
+                for space_plan in plan.spaces:
+                    await self._transaction.enter(space_plan.space.space_id)
+                    held.append(await self._ask_held(plan, space_plan, depth))
+                    lexical.append(await self._ask_lexical(plan, space_plan, depth))
                 embedded = (await vector).under(plan.contract_key)
-                near = [await self._ask_vector(plan, space_plan, embedded, depth) for space_plan in plan.spaces]
+                near = [await self._ask_vector(plan, space_plan, embedded, depth, kept) for space_plan, kept in zip(plan.spaces, held, strict=True)]
                 found = {
                     space_plan.space.space_id: Fetched(
-                        await _evidence(space_plan, lexical[place][0], near[place][0], depth),
-                        await _relationships(plan, space_plan, lexical[place][1], near[place][1], depth),
+                        await _evidence(space_plan, lexical[place][0], near[place][0], depth, held[place][0]),
+                        await _relationships(plan, space_plan, lexical[place][1], near[place][1], depth, held[place][1]),
                     )
                     for place, space_plan in enumerate(plan.spaces)
                 }
@@ -144,15 +154,36 @@ class Frontier:
             return None
 
     async def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
-        await self._transaction.enter(space_plan.space.space_id)
         return await self._evidence_lexical(plan, space_plan, depth), await self._relationship_lexical(plan, space_plan, depth)
 
-    async def _ask_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> tuple[Rows, Rows]:
+    async def _ask_held(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Held | None, Held | None]:
+        """Of the vectors of the open space that the process keeps, for searches of the present that nothing narrows and no index serves."""
+        epoch, contract, asked = self._transaction.space_epoch, space_plan.contract_id, plan.intent
+        if self._resident is None or epoch is None or depth > plan.policy.depth_rows or not asked.view.is_present:
+            return None, None
+        evidence = relationship = None
+        if space_plan.evidence_index is None and not asked.filter.narrows_evidence:
+            name = BlockName(self._transaction.team_id, epoch, "evidence", contract)
+            evidence = await ask_held(self._transaction, self._resident, name, space_plan.parts)
+        narrowed = asked.expand_from_entity_ids or asked.filter.narrows_relationships
+        if space_plan.relationship_index is None and space_plan.relationship_vector and not narrowed:
+            name = BlockName(self._transaction.team_id, epoch, "relationship", contract, space_plan.generation)
+            relationship = await ask_held(self._transaction, self._resident, name, space_plan.documents)
+        return evidence, relationship
+
+    async def _ask_vector(
+        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, held: tuple[Held | None, Held | None]
+    ) -> tuple[Rows, Rows]:
         if embedded.vector is None:
             return None, None
+        if self._resident is not None:
+            self._resident.note_dimensions(space_plan.contract_id, len(embedded.vector))
         await self._transaction.enter(space_plan.space.space_id)
-        near = await self._evidence_vector(plan, space_plan, embedded, depth)
-        return near, await self._relationship_vector(plan, space_plan, embedded, depth)
+        evidence, relationship = held
+        nearest = await evidence.nearest(embedded.vector, _part_depth(space_plan, depth)) if evidence is not None else None
+        near = await self._evidence_vector(plan, space_plan, embedded, depth, nearest)
+        nearest = await relationship.nearest(embedded.vector, _near(plan, depth)) if relationship is not None else None
+        return near, await self._relationship_vector(plan, space_plan, embedded, depth, nearest)
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
         """The candidates' places in their sessions, where the contract looks at them and the space or the query has any."""
@@ -189,7 +220,9 @@ class Frontier:
             depth=depth,
         )
 
-    async def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> AsyncCursor[TupleRow] | None:
+    async def _evidence_vector(
+        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
+    ) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None:
             return None
         part_depth = _part_depth(space_plan, depth)
@@ -197,8 +230,11 @@ class Frontier:
         if (index := space_plan.evidence_index) is not None and not plan.intent.filter.narrows_evidence:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
             statement = await self._by_index(index, near["evidence_vector"], part_depth) or statement
+        if nearest is not None:
+            statement = (RESIDENT if _is_gated(plan, space_plan) else OPEN_RESIDENT)["evidence_vector"]
         return await self._ask(
             of_contract(statement, space_plan.contract_id),
+            **candidates_of(nearest),
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
@@ -236,15 +272,18 @@ class Frontier:
         )
 
     async def _relationship_vector(
-        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int
+        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
     ) -> AsyncCursor[TupleRow] | None:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
         statement = _frontier(plan, space_plan)["relationship_vector"]
         if (index := space_plan.relationship_index) is not None:
             statement = await self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
+        if nearest is not None:
+            statement = OPEN_RESIDENT["relationship_vector"]
         return await self._ask(
             of_contract(statement, space_plan.contract_id),
+            **candidates_of(nearest),
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
@@ -269,6 +308,10 @@ def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
         "k1": policy.bm25_k1,
         "b": policy.bm25_b,
     }
+
+
+def candidates_of(nearest: Nearest | None) -> dict[str, Any]:
+    return {"ids": nearest.ids, "within": nearest.within} if nearest is not None else {}
 
 
 def view_parameters(view: TemporalView) -> dict[str, Any]:
@@ -330,9 +373,9 @@ def _bound_place(parts: int, part_depth: int, sample: int) -> int:
     return place if 2 * place <= sample <= parts else 0
 
 
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, held: Held | None = None) -> EvidenceBranches:
     """A vector branch is also cut when the parts it looked at were not all there are."""
-    first, second = await _rows(lexical), await _rows(near)
+    first, second = await _rows(lexical), without_notes(await _rows(near), 5, held)
     cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > _part_depth(space_plan, depth))
     mean, deviation = second[0][3:] if second else (None, None)
     hits = [(key, part_no, score) for key, part_no, score, _, _ in second]
@@ -341,9 +384,11 @@ async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int
     )
 
 
-async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
+async def _relationships(
+    plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, held: Held | None = None
+) -> RelationshipBranches:
     """A vector branch is also cut when the documents it looked at were not all there are."""
-    first, second = await _rows(lexical), await _rows(near)
+    first, second = await _rows(lexical), without_notes(await _rows(near), 3, held)
     unseen = near is not None and space_plan.relationship_vector and space_plan.documents > _near(plan, depth)
     cut = max(len(first), len(second)) >= depth or unseen
     return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)

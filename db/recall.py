@@ -18,6 +18,7 @@ from commonlore.db.errors import stated
 from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
+from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
@@ -63,7 +64,14 @@ class SpacesLastRead:
 
 @asynccontextmanager
 async def recall_snapshot(
-    pool: Pool, key: PresentedKey, *, clock: Clock, timeout_ms: int, intent: RecallIntent | None = None, last_read: SpacesLastRead | None = None
+    pool: Pool,
+    key: PresentedKey,
+    *,
+    clock: Clock,
+    timeout_ms: int,
+    intent: RecallIntent | None = None,
+    last_read: SpacesLastRead | None = None,
+    resident: ResidentVectors | None = None,
 ) -> AsyncIterator[PostgresRecallSnapshot]:
     """One state of the database for the holder of a key. With an intent its statistics are read ahead, where the spaces are those of last time.
 
@@ -84,7 +92,7 @@ async def recall_snapshot(
         transaction,
     ):
         spaces = tuple((space, transaction.epochs.get(space.space_id)) for space in actor.spaces_to_read)
-        snapshot = PostgresRecallSnapshot(actor, transaction)
+        snapshot = PostgresRecallSnapshot(actor, transaction, resident)
         if transaction in asked and spaces == known:
             snapshot.statistics_ahead = list(zip(actor.spaces_to_read, asked[transaction], strict=True))
         else:
@@ -102,10 +110,10 @@ async def _ask_statistics(transaction: TeamTransaction, intent: RecallIntent, sp
 class PostgresRecallSnapshot:
     """`RecallSnapshot` inside one transaction."""
 
-    def __init__(self, actor: Actor, transaction: TeamTransaction) -> None:
+    def __init__(self, actor: Actor, transaction: TeamTransaction, resident: ResidentVectors | None = None) -> None:
         self.actor = actor
         self._transaction = transaction
-        self._frontier = Frontier(transaction)
+        self._frontier = Frontier(transaction, resident)
         self._generation = 1
         self.lost_spaces: set[UUID] = set()
         self.statistics_ahead: list[tuple[Space, AsyncCursor[DictRow]]] = []

@@ -120,11 +120,11 @@ class TeamTransaction:
 
     async def execute(self, statement: LiteralString | sql.Composed, /, **parameters: object) -> AsyncCursor[DictRow]:
         """Run one statement of `queries/`; `team_id` and `space_epoch` are added."""
-        return await self.connection.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
+        return await self.connection.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters}, binary=True)
 
     async def execute_tuples(self, statement: LiteralString, /, **parameters: object) -> AsyncCursor[TupleRow]:
         """`execute` with plain tuples as rows."""
-        cursor = self.connection.cursor(row_factory=tuple_row)
+        cursor = self.connection.cursor(row_factory=tuple_row, binary=True)
         return await cursor.execute(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
 

@@ -125,6 +125,9 @@ FIELDS: Mapping[str, Field] = {
         "100 to 1000000000",
         "From how many vectors on a space gets a vector index of its own; below, and while it finds too little, searches are exact.",
     ),
+    "resident_vectors_mb": Field(
+        _integer(0, 1_000_000), "0 to 1000000", "Vectors of the spaces that are asked often, kept in an API process, in MB; 0 keeps none."
+    ),
     "metrics": Field(_switch, "on or off", "Whether `GET /metrics` answers to callers on this machine; see the reference of HTTP."),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),
 }
@@ -154,6 +157,7 @@ class Settings:
     evidence_contract: str = RankingPolicy().evidence_contract
     space_fusion: str = RankingPolicy().space_fusion
     vector_index_rows: int = VectorIndexPolicy().build_from
+    resident_vectors_mb: int = 64
     metrics: str = "off"
     log_level: str = "info"
     origins: tuple[tuple[str, str], ...] = ()

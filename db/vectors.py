@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import struct
 from functools import lru_cache
-from typing import LiteralString
+from typing import Any, ClassVar, LiteralString
 
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
 from pgvector import HalfVector
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
 from commonlore.domain.ports import Vectors
 
@@ -32,3 +38,39 @@ def of_contract(statement: LiteralString, contract_id: int, served_id: int | Non
 def as_halfvec(vector: Vectors) -> HalfVector:
     """A unit vector as halfvec. Halves keep 11 bits; exact search over them ranks as over 32-bit floats (components.md B1)."""
     return HalfVector(vector)
+
+
+class UuidArray(bytes):
+    """Many ids as one parameter of type uuid[], in the database's own form: a list of objects would be written one by one.
+
+    `ENTRY` is one element of it, the length and the id.
+    """
+
+    ENTRY: ClassVar[np.dtype[np.void]] = np.dtype("V20")
+
+    @classmethod
+    def of(cls, entries: NDArray[np.void]) -> UuidArray:
+        """The ids of some entries, each once, in the order in which they come first."""
+        distinct = list(dict.fromkeys(entries.tolist()))
+        return cls(struct.pack("!iiIii", 1, 0, _UUID_OID, len(distinct), 1) + b"".join(distinct))
+
+    @staticmethod
+    def entries(ids: bytes) -> NDArray[np.void]:
+        """Ids of 16 bytes each, without anything between them, as entries."""
+        made = np.zeros((len(ids) // 16, 20), np.uint8)
+        made[:, 3] = 16
+        made[:, 4:] = np.frombuffer(ids, np.uint8).reshape(-1, 16)
+        return made.view("V20").ravel()
+
+
+_UUID_OID, _UUIDS_OID = 2950, 2951
+
+
+class _UuidArrayDumper(Dumper):
+    format, oid = Format.BINARY, _UUIDS_OID
+
+    def dump(self, obj: Any) -> bytes:
+        return bytes(obj)
+
+
+psycopg.adapters.register_dumper(UuidArray, _UuidArrayDumper)

@@ -2,6 +2,7 @@
 
 -- name: list_tables
 -- Every table that keeps rows, by schema and name, with the columns that hold them and how closely its policies bind.
+-- A column that names a transaction of this server is none of them: rows that are restored come with the transaction that restores them.
 -- Left out are partitions, which their parent shows, and unlogged tables, which a crash empties as well.
 -- rows_about is the planner's estimate, null before the first ANALYZE.
 select n.nspname::text as schema_name, c.relname::text as table_name,
@@ -9,7 +10,8 @@ select n.nspname::text as schema_name, c.relname::text as table_name,
             when exists (select from pg_policy p where p.polrelid = c.oid and pg_get_expr(p.polqual, p.polrelid) like '%%commonlore.space_epoch%%') then 'space'
             else 'team' end as level,
        array(select a.attname::text from pg_attribute a
-             where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+             where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.atttypid <> 'xid8'::regtype
+             order by a.attnum) as columns,
        c.relforcerowsecurity as forced,
        nullif(c.reltuples, -1)::bigint as rows_about,
        c.relkind = 'r' and pg_relation_size(c.oid) = 0 as has_no_page

@@ -210,7 +210,7 @@ def _copy_search_rows(
     )
     _copy(
         connection,
-        "copy evidence_vector_1 from stdin",
+        "copy evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) from stdin",
         ((*scope, key, part.part_no, HalfVector(embedder.vector(part.search_text))) for key, _, part in parts),
     )
 

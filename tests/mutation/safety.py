@@ -10,6 +10,7 @@ _SETTLEMENT = "tests/unit/ledger/test_settlement.py::test_"
 _WITHDRAWAL = "tests/integration/memory/test_withdrawal.py::test_"
 _WORKER = "tests/integration/memory/test_worker.py::test_"
 _REMEMBER = "tests/integration/memory/test_remember.py::test_"
+_RESIDENT = "tests/integration/memory/test_resident_vectors.py::test_"
 
 _ISOLATION = (
     Mutation(
@@ -181,4 +182,31 @@ _WHOLE = (
     ),
 )
 
-SAFETY: tuple[Mutation, ...] = (*_ISOLATION, *_WHOLE)
+_KEPT = (
+    Mutation(
+        "late-transactions-overlooked",
+        "snapshot: a vector whose transaction began early and ended late is never found",
+        "db/resident.py",
+        "        if found.mark > self.mark:\n            self.mark = found.mark\n",
+        "        self.mark = max([self.mark, found.mark, *(number + 1 for number in self.held)])\n        if True:\n",
+        (f"{_RESIDENT}a_vector_is_found_by_the_next_recall_after_its_commit_and_not_before",),
+    ),
+    Mutation(
+        "candidates-thought-enough",
+        "snapshot: what is nearest among too few candidates stands for what is nearest",
+        "db/queries/resident.sql",
+        "select %(within)s::float8 < 'infinity' and count(*) < %(part_depth)s::int as is_short",
+        "select false as is_short",
+        (f"{_RESIDENT}what_was_deleted_names_nothing_and_makes_nothing_short",),
+    ),
+    Mutation(
+        "candidates-ungated",
+        "recall: a withdrawn text takes a place among the candidates",
+        "db/queries/resident.sql",
+        "where c.evidence_id = any(%(ids)s::uuid[]) and {gate}",
+        "where c.evidence_id = any(%(ids)s::uuid[])",
+        (f"{_RESIDENT}kept_vectors_answer_as_the_space_does",),
+    ),
+)
+
+SAFETY: tuple[Mutation, ...] = (*_ISOLATION, *_WHOLE, *_KEPT)

@@ -8,6 +8,7 @@ answer = await memory.recall(ann, "Who works on Dense-Mem?")
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from commonlore.api.service import MemoryOperations
 from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
+from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
@@ -75,6 +77,11 @@ class SteppingClock:
         return self.now
 
 
+def kept_vectors(most_bytes: int = 8_000_000) -> ResidentVectors:
+    """As a process keeps them, but of every space, however small, from its second recall on."""
+    return ResidentVectors(most_bytes, least_rows=1, most_share=math.inf)
+
+
 @dataclass(frozen=True)
 class Holder:
     """A member's key, with what a test may want to know of it."""
@@ -103,7 +110,12 @@ class Memory:
         await pool.open()
         try:
             adapters = Adapters(
-                pool=pool, embedder=ServedHashEmbedder() if embedder is None else embedder, policy=RankingPolicy(), timeout_ms=20_000, clock=clock
+                pool=pool,
+                embedder=ServedHashEmbedder() if embedder is None else embedder,
+                policy=RankingPolicy(),
+                timeout_ms=20_000,
+                clock=clock,
+                resident=kept_vectors(),
             )
             yield cls(database, adapters, clock, MemoryOperations(adapters))
         finally:

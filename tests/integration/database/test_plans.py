@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER
+from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER, OPEN_RESIDENT
 from commonlore.db.recall import HYDRATE
 from commonlore.db.sql import statements
 from commonlore.domain.ids import new_id
@@ -208,6 +208,27 @@ def test_a_bound_that_lets_too_little_pass_is_given_up(serving: psycopg.Connecti
 
     assert 200 == len(rows[0])
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(("within", "again"), [(float("inf"), 0), (-1.0, 1), (-9.0, 1)])
+def test_candidates_of_kept_vectors_are_looked_up_by_the_key(serving: psycopg.Connection[dict[str, Any]], within: float, again: int) -> None:
+    """Twenty ids read twenty vectors; the space is read only where too few of them lie within the bound."""
+    ids = [row["evidence_id"] for row in serving.execute("select md5(%s::text || n)::uuid as evidence_id from generate_series(1, 20) n", (OURS,))]
+    nodes = explained(serving, OPEN_RESIDENT["evidence_vector"], parameters(serving, ids=ids, within=within))
+    sample, named, every = scans(nodes, "evidence_vector_1")
+
+    assert {("Index Only Scan", "evidence_vector_1_pkey")} == {(scan["Node Type"], scan["Index Name"]) for scan in (sample, named, every)}
+    assert (20, again) == (named["Actual Rows"] * named["Actual Loops"], every["Actual Loops"])
+
+
+@pytest.mark.parametrize("frontier", ["evidence", "relationship"])
+def test_arrivals_are_found_by_their_transaction(serving: psycopg.Connection[dict[str, Any]], frontier: str) -> None:
+    """Nothing new: nothing is read of a space of thousands."""
+    values = parameters(serving, mark=str(1 << 60), held=[])
+    nodes = explained(serving, statements("resident")[f"new_{frontier}"], values)
+
+    assert [f"{frontier}_vector_1_arrived"] == [node["Index Name"] for node in nodes if "Index Name" in node]
+    assert [0] == [node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans(nodes, f"{frontier}_vector_1")]
 
 
 @pytest.mark.parametrize("statement", ["relationship_vector", "relationship_lexical"])

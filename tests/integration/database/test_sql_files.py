@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, NEAR, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER
+from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, NEAR, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER, RESIDENT
 from commonlore.db.recall import HISTORY, HYDRATE
 from commonlore.db.sql import statements, subjects
 from tests.support.databases import TestDatabase, clone, drop
@@ -45,7 +45,9 @@ _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?
 def _all() -> list[tuple[str, str, str]]:
     found = []
     for subject in subjects():
-        complete = {"frontier": FRONTIER, "near": NEAR, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(subject)
+        complete = {"frontier": FRONTIER, "near": NEAR, "resident": RESIDENT, "hydrate": HYDRATE, "history": HISTORY}.get(subject) or statements(
+            subject
+        )
         found += [(subject, name, text) for name, text in complete.items() if (subject, name) not in FRAGMENTS]
     for variant, texts in (
         ("open", OPEN_FRONTIER),
