@@ -24,7 +24,7 @@ from commonlore.db.resident_reading import Held, ask_held, without_notes
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
-from commonlore.db.vectors import as_halfvec, of_contract
+from commonlore.db.vectors import UuidArray, as_halfvec, of_contract
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.projection.vector_index import MOST_BY_INDEX, IndexUse
 from commonlore.domain.recall.contract import SpaceScale
@@ -202,7 +202,7 @@ class Frontier:
         return found
 
     async def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> AsyncCursor[TupleRow]:
-        ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
+        ids = UuidArray.of_ids({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
         if plan.reads_hints:
             return await self._ask(FRONTIER["evidence_said"], evidence_ids=ids, question_marks=list(QUESTION_MARKS))
         return await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)

@@ -20,6 +20,7 @@ from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.db.vectors import UuidArray
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.errors import CommonloreError, Fault
@@ -165,8 +166,8 @@ class PostgresRecallSnapshot:
                 **view_parameters(intent.view),
                 withheld=self.actor.unclaimed_evidence == "withheld",
                 equivalents=_EQUIVALENTS + 1,
-                evidence_ids=list(hits),
-                wanted_ids=[key for key, _ in pairs],
+                evidence_ids=UuidArray.of_ids(hits),
+                wanted_ids=UuidArray.of_ids([key for key, _ in pairs]),
                 wanted_parts=[number for _, number in pairs],
             )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, ClassVar, LiteralString
+from uuid import UUID
 
 import numpy as np
 import psycopg
@@ -49,10 +51,15 @@ class UuidArray(bytes):
     ENTRY: ClassVar[np.dtype[np.void]] = np.dtype("V20")
 
     @classmethod
+    def of_ids(cls, ids: Collection[UUID]) -> UuidArray:
+        """Some ids, in their order."""
+        return cls(_head(len(ids)) + b"".join(_ID_LENGTH + key.bytes for key in ids))
+
+    @classmethod
     def of(cls, entries: NDArray[np.void]) -> UuidArray:
         """The ids of some entries, each once, in the order in which they come first."""
         distinct = list(dict.fromkeys(entries.tolist()))
-        return cls(struct.pack("!iiIii", 1, 0, _UUID_OID, len(distinct), 1) + b"".join(distinct))
+        return cls(_head(len(distinct)) + b"".join(distinct))
 
     @staticmethod
     def entries(ids: bytes) -> NDArray[np.void]:
@@ -64,6 +71,12 @@ class UuidArray(bytes):
 
 
 _UUID_OID, _UUIDS_OID = 2950, 2951
+_ID_LENGTH = struct.pack("!i", 16)
+
+
+def _head(count: int) -> bytes:
+    """One dimension, no nulls, the type of an element, how many there are from 1 on; nothing has no dimension."""
+    return struct.pack("!iiIii", 1, 0, _UUID_OID, count, 1) if count else struct.pack("!iiI", 0, 0, _UUID_OID)
 
 
 class _UuidArrayDumper(Dumper):

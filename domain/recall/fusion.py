@@ -32,13 +32,12 @@ def fuse(branches: Sequence[Sequence[Key]], *, rrf_k: int = RRF_K) -> dict[Key, 
 
     Source: ranking page, "Lexical and vector fusion"; Cormack, Clarke and Buettcher 2009; dense-mem 30.
     """
-    scores: dict[Key, float] = {}
-    best: dict[Key, int] = {}
+    found: dict[Key, Scored] = {}
     for branch in branches:
         for rank, key in enumerate(branch, start=1):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (rrf_k + rank)
-            best[key] = min(best.get(key, rank), rank)
-    return {key: Scored(score, best[key]) for key, score in scores.items()}
+            gained, other = 1.0 / (rrf_k + rank), found.get(key)
+            found[key] = Scored(gained, rank) if other is None else Scored(other.score + gained, min(other.best_rank, rank))
+    return found
 
 
 class BranchHit(NamedTuple):
@@ -60,6 +59,9 @@ def interleave(branches: Sequence[Sequence[Key]]) -> Iterator[Key]:
 
     Source: ranking page, "Independent Space Branches And Fusion"; dense-mem 30.
     """
+    if len(branches) == 1:
+        yield from branches[0]
+        return
     for rank in range(max(map(len, branches), default=0)):
         for branch in branches:
             if rank < len(branch):

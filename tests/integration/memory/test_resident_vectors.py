@@ -12,6 +12,8 @@ import pytest
 
 from commonlore.api.service import MemoryOperations
 from commonlore.db.resident import BlockName, ResidentVectors
+from commonlore.db.vectors import UuidArray
+from commonlore.domain.ids import new_id
 from commonlore.domain.policy import RankingPolicy
 from tests.support.databases import TestDatabase
 from tests.support.memory import Holder, Memory, contexts, kept_vectors, shown
@@ -220,3 +222,15 @@ async def test_a_vector_is_never_changed_in_its_place(memory: Memory) -> None:
     )
 
     assert [] == rights
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_many_ids_are_one_parameter(memory: Memory, count: int) -> None:
+    """The database reads what `UuidArray` writes; entries that repeat are written once."""
+    ids = [new_id() for _ in range(count)]
+    entries = UuidArray.entries(b"".join(key.bytes for key in ids + ids))
+    async with memory.adapters.pool.connection() as connection:
+        cursor = await connection.execute("select %s::uuid[] as given, %s::uuid[] as entries", (UuidArray.of_ids(ids), UuidArray.of(entries)))
+        row = await cursor.fetchone()
+
+    assert {"given": ids, "entries": ids} == row
