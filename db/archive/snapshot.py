@@ -103,21 +103,16 @@ class Snapshot:
     def __init__(self, connection: Connection[DictRow], team_id: UUID | None) -> None:
         self._connection = connection
         self._team_id = team_id
-        connection.execute("set transaction isolation level repeatable read, read only")
         connection.execute(_SQL["hold_off_migrations"], {"lock": MIGRATION_LOCK})
-        self._lock_tables()
+        names = sql.SQL(", ").join(table.identifier for table in list_tables(connection))
+        connection.commit()
+        connection.execute("set transaction isolation level repeatable read, read only")
+        # Against dropping and emptying, which would show through a snapshot; reads and writes go on. A lock takes no snapshot, so it begins below.
+        connection.execute(sql.SQL("lock table {} in access share mode").format(names))
         self.state: dict[str, Any] = connection.execute(_SQL["read_state"], {}).fetchone() or {}
         self.tables = list_tables(connection)
         self.teams = self._read_teams()
         self._epochs = {team.team_id: self._read_epochs(team.team_id) for team in self.teams}
-
-    def _lock_tables(self) -> None:
-        """Against dropping and emptying, which would show through a snapshot; reads and writes go on."""
-        names = sql.SQL(", ").join(table.identifier for table in list_tables(self._connection))
-        self._connection.commit()  # the snapshot begins when the locks are held
-        self._connection.execute("set transaction isolation level repeatable read, read only")
-        self._connection.execute(sql.SQL("lock table {} in access share mode").format(names))
-        self._connection.execute(_SQL["hold_off_migrations"], {"lock": MIGRATION_LOCK})
 
     def _read_teams(self) -> list[TeamName]:
         rows = self._connection.execute(_TENANCY["list_teams"], {}).fetchall()

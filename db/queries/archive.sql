@@ -58,8 +58,8 @@ select now() as taken_at, current_setting('server_version') as server,
        (select v.version_num from commonlore.alembic_version v) as revision;
 
 -- name: hold_off_migrations
--- A migration waits for the end of this transaction, and this for the end of a migration.
-select pg_advisory_xact_lock_shared(%(lock)s::bigint);
+-- A migration waits for the end of this connection, and this for the end of a migration.
+select pg_advisory_lock_shared(%(lock)s::bigint);
 
 -- name: hold_off_everyone
 -- One restore at a time, and no migration beside it.

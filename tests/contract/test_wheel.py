@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("api", "domain", "db", "workers", "alembic")
+ROOMS = ("api", "client", "domain", "db", "workers", "alembic")
 
 
 def tracked() -> list[str]:

@@ -7,5 +7,6 @@ from tests.mutation.intake import INTAKE
 from tests.mutation.mutation import Mutation
 from tests.mutation.ranking import RANKING
 from tests.mutation.safety import SAFETY
+from tests.mutation.ways import WAYS
 
-MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES)
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES, *WAYS)

@@ -1,7 +1,8 @@
 """Databases at earlier revisions, filled with rows by SQL as it was at each.
 
 `tests/data/revisions/NNNN.sql` is run when the schema is at that revision, so a database at revision N holds what NNNN.sql of
-every revision up to N wrote, in every table that there was. A migration that adds a table brings such a file with it.
+every revision up to N wrote, in every table that there was. A migration that adds a table brings such a file with it; a table
+that is empty all the same gets one row by what the catalogue says of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from psycopg import sql
 from commonlore.db.migrate import shipped_revisions, upgrade
 from commonlore.db.provision import provision
 from tests.support.databases import TestDatabase, _addresses, clone, drop, passwords, server_conninfo
+from tests.support.filling import fill_empty_tables
 
 FOLDER = Path(__file__).parents[1] / "data" / "revisions"
 TEAM_ID = UUID(md5(b"team").hexdigest())
@@ -49,7 +51,10 @@ def fill(database: TestDatabase, revision: str) -> None:
         schema = connection.execute("select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'")
         [place] = schema.fetchone() or ("public",)
         connection.execute(sql.SQL("set search_path = commonlore, {}, procrastinate").format(sql.Identifier(place)))
-        connection.execute((FOLDER / f"{revision}.sql").read_text("utf-8").encode())
+        file = FOLDER / f"{revision}.sql"
+        if file.exists():
+            connection.execute(file.read_text("utf-8").encode())
+        fill_empty_tables(connection)
 
 
 @contextmanager

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from commonlore.db.archive import ArchiveReader, compare, restore, take_backup
 from commonlore.db.archive.snapshot import LEFT_OUT, Snapshot, Table, as_owner
 from commonlore.db.isolation import verify_live
-from commonlore.db.migrate import head_revision, shipped_revisions, upgrade
+from commonlore.db.migrate import _LOCK, head_revision, shipped_revisions, upgrade
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.tenancy.key import parse
 from tests.support.catalogue import admin, counts, shape
@@ -161,6 +162,23 @@ def test_an_archive_is_noted_before_it_has_its_name(filled: TestDatabase, tmp_pa
 
     assert [(False, made)] == noted
     assert made.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_migration_waits_for_a_backup(filled: TestDatabase, tmp_path: Path) -> None:
+    """No column comes or goes between the first table and the last; nor is a table emptied, which would show through the snapshot."""
+    tried: list[Any] = []
+
+    def meanwhile(*_: object) -> None:
+        if not tried:
+            with admin(filled) as connection:
+                tried.append(connection.execute("select pg_try_advisory_lock(%s::bigint)", [_LOCK]).fetchone())
+                connection.execute("set lock_timeout = '100ms'")
+                with pytest.raises(psycopg.errors.LockNotAvailable):
+                    connection.execute("truncate commonlore.evidence_vector_1")
+
+    take_backup(filled.owner_conninfo, tmp_path / "x.archive", progress=meanwhile)
+
+    assert [(False,)] == tried
 
 
 def test_two_backups_of_one_name_are_one(filled: TestDatabase, tmp_path: Path) -> None:

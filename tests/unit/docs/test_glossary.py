@@ -18,7 +18,12 @@ NAMES = sorted({name for row in ROWS for name in re.findall(r"`([^`]+)`", row["n
 @cache
 def code() -> str:
     """Python and SQL of the rooms, migrations included."""
-    files = [path for room in ("domain", "db", "api", "workers", "alembic") for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".sql")]
+    files = [
+        path
+        for room in ("domain", "db", "api", "client", "workers", "alembic")
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in (".py", ".sql")
+    ]
     return "\n".join(path.read_text("utf-8") for path in sorted(files))
 
 

@@ -31,7 +31,7 @@ def test_a_mutation_can_be_applied(mutation: Mutation) -> None:
     """
     text = mutated(mutation)
 
-    assert mutation.old != mutation.new and mutation.path.split("/")[0] in ("alembic", "api", "db", "domain", "workers")
+    assert mutation.old != mutation.new and mutation.path.split("/")[0] in ("alembic", "api", "client", "db", "domain", "workers")
     if mutation.path.endswith(".py"):
         compile(text, mutation.path, "exec")
 
