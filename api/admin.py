@@ -27,6 +27,7 @@ from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, R
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
 from commonlore.api.records_table import RECORDS, RecordOperations
+from commonlore.api.spaces_table import SPACES, AdminSpace, MemberEntry, SpaceOperations
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
 from commonlore.domain.conflict.request import DescribeConflictRequest, ListConflictsRequest, UpdateConflictRulesRequest
 from commonlore.domain.correct.identity_request import (
@@ -40,8 +41,8 @@ from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPre
 from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
-from commonlore.domain.tenancy.actor import MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
-from commonlore.domain.tenancy.administration import KeyState, ProfileKind
+from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
+from commonlore.domain.tenancy.administration import KeyState
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.tenancy.requests import (
     AddMemberRequest,
@@ -58,16 +59,6 @@ from commonlore.domain.withdraw.quarantine import QuarantineDisposition, Quarant
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 NextCursor = Annotated[str | None, Meta(description="Send it as `cursor` to read on; null on the last page.")]
-
-
-class MemberEntry(TypedDict):
-    """A person or an agent of the team."""
-
-    profile_id: Id
-    name: str
-    profile_kind: ProfileKind
-    known_from: Instant
-    retired_at: Instant | None
 
 
 class KeyEntry(TypedDict):
@@ -92,17 +83,6 @@ class IssuedKeyEntry(KeyEntry):
     """A key just made. `key` is its whole text, shown in this answer and never again."""
 
     key: str
-
-
-class AdminSpace(TypedDict):
-    """A space of the team. `owner` is the name of the member or key that it is private to."""
-
-    space_id: Id
-    kind: SpaceKind
-    name: str | None
-    owner: str | None
-    lifecycle_state: str
-    known_from: Instant
 
 
 class TeamEntry(TypedDict):
@@ -174,7 +154,7 @@ class QuarantineOutcome(TypedDict):
     evidence: list[QuarantinedEntry]
 
 
-class AdminOperations(RecordOperations, Protocol):
+class AdminOperations(SpaceOperations, RecordOperations, Protocol):
     """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
 
     Raises:
@@ -287,7 +267,7 @@ class AdminSpec:
 
 _ID = "01982f00-0000-7000-8000-000000000001"
 _PAGED = "Entries come in the order in which they were made. One that is there from the first page to the last is shown exactly once, whatever comes or goes."
-_SEEN = "All or none, in the spaces that the key may read."
+_SEEN = "All or none, in the spaces where the key may write."
 _ONCE = "The answer holds the text of the key, which is stored nowhere and never shown again. A key hands on only scopes that it has."
 
 _SPECS = (
@@ -298,12 +278,12 @@ _SPECS = (
         "A name is taken for good, also by a member who is retired.",
         AddMemberRequest,
         MemberEntry,
-        {"name": "Ada", "profile_kind": "human"},
+        {"name": "Ada", "profile_kind": "human", "role": "member"},
     ),
     AdminSpec(
         "retire_member",
         "Retire a member",
-        "Revokes the member's keys at once. What it wrote stays.",
+        "Revokes the member's keys at once and ends its grants. What it wrote stays.",
         RetireMemberRequest,
         MemberEntry,
         {"profile_id": _ID},
@@ -388,7 +368,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *RECORDS)),
+    *(AdminSpec(*row) for row in (*SPACES, *CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *RECORDS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -14,14 +14,12 @@ from uuid import UUID
 
 from commonlore.api import communities, conflicts, curation, hypotheses, projections
 from commonlore.api.admin import (
-    AdminSpace,
     ConflictDescription,
     ConflictList,
     ConflictRules,
     IssuedKeyEntry,
     KeyEntry,
     KeyList,
-    MemberEntry,
     MemberList,
     QuarantinedEntry,
     QuarantineOutcome,
@@ -44,6 +42,8 @@ from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
 from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
 from commonlore.api.records import TeamRecords
+from commonlore.api.spaces import SpaceAdministration, member_entry, space_entry
+from commonlore.api.spaces_table import MemberEntry
 from commonlore.db import jobs, tenancy
 from commonlore.db.identity import Act
 from commonlore.db.retraction import decide_quarantine
@@ -91,7 +91,7 @@ from commonlore.domain.time import render_instant
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 
-class TeamAdministration(TeamRecords):
+class TeamAdministration(TeamRecords, SpaceAdministration):
     """`AdminOperations`."""
 
     __slots__ = ()
@@ -99,16 +99,18 @@ class TeamAdministration(TeamRecords):
     async def list_members(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> MemberList:
         async with self._admitted(key, reads=True) as (actor, transaction, _):
             page = await tenancy.page_members(transaction, after=_after(actor, "members", request), limit=request.limit)
-        return {"members": [_member(entry) for entry in page.entries], "next_cursor": _next(actor, "members", page)}
+        return {"members": [member_entry(entry) for entry in page.entries], "next_cursor": _next(actor, "members", page)}
 
     async def add_member(self, key: PresentedKey, request: AddMemberRequest, *, correlation_id: str) -> MemberEntry:
         async with self._admitted(key) as (_, transaction, now):
-            made = await tenancy.add_member(transaction, name=read_name("/name", request.name), profile_kind=request.profile_kind, now=now)
-        return _member(made)
+            made = await tenancy.add_member(
+                transaction, name=read_name("/name", request.name), profile_kind=request.profile_kind, role=request.role, now=now
+            )
+        return member_entry(made)
 
     async def retire_member(self, key: PresentedKey, request: RetireMemberRequest, *, correlation_id: str) -> MemberEntry:
         async with self._admitted(key) as (actor, transaction, now):
-            return _member(await tenancy.retire_member(transaction, request.profile_id, now=now, actor_profile_id=actor.profile_id))
+            return member_entry(await tenancy.retire_member(transaction, request.profile_id, now=now, actor_profile_id=actor.profile_id))
 
     async def list_keys(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> KeyList:
         async with self._admitted(key, reads=True) as (actor, transaction, now):
@@ -146,7 +148,7 @@ class TeamAdministration(TeamRecords):
     async def list_spaces(self, key: PresentedKey, request: ListRequest, *, correlation_id: str) -> SpaceList:
         async with self._admitted(key, reads=True) as (actor, transaction, _):
             page = await tenancy.page_spaces(transaction, after=_after(actor, "spaces", request), limit=request.limit)
-        return {"spaces": [_space(entry) for entry in page.entries], "next_cursor": _next(actor, "spaces", page)}
+        return {"spaces": [space_entry(entry) for entry in page.entries], "next_cursor": _next(actor, "spaces", page)}
 
     async def describe_team(self, key: PresentedKey, request: DescribeTeamRequest, *, correlation_id: str) -> TeamEntry:
         async with self._admitted(key, reads=True) as (_, transaction, _):
@@ -176,7 +178,7 @@ class TeamAdministration(TeamRecords):
 
     async def list_entity_candidates(self, key: PresentedKey, request: ListCandidatesRequest, *, correlation_id: str) -> CandidateList:
         async with self._admitted(key, reads=True) as (actor, transaction, _):
-            await transaction.enter(actor.target(request.target_space).space_id)
+            await transaction.enter(actor.target(request.target_space, request.space, reads=True).space_id)
             return cast(CandidateList, await curation.candidates(transaction, request))
 
     async def merge_entities(self, key: PresentedKey, request: MergeEntitiesRequest, *, correlation_id: str) -> IdentityOutcome:
@@ -201,7 +203,7 @@ class TeamAdministration(TeamRecords):
 
     async def list_predicates(self, key: PresentedKey, request: ListPredicatesRequest, *, correlation_id: str) -> PredicateList:
         async with self._admitted(key, reads=True) as (actor, transaction, _):
-            await transaction.enter(actor.target(request.target_space).space_id)
+            await transaction.enter(actor.target(request.target_space, request.space, reads=True).space_id)
             return cast(PredicateList, await curation.list_predicates(transaction, request))
 
     async def define_predicate(self, key: PresentedKey, request: DefinePredicateRequest, *, correlation_id: str) -> PredicateOutcome:
@@ -285,14 +287,14 @@ class TeamAdministration(TeamRecords):
         """An act of the administrator in one of the spaces that the key may write."""
         require_visible("/reason", request.reason)
         async with self._admitted(key) as (actor, transaction, now):
-            space = actor.target(request.target_space)
+            space = actor.target(request.target_space, request.space)
             await transaction.enter(space.space_id)
             yield Act(transaction, space.space_id, request.reason, actor.profile_id, now, actor.credential_id)
 
     async def _decide(self, key: PresentedKey, request: QuarantineRequest, *, held: bool) -> QuarantineOutcome:
         request.validate()
         async with self._admitted(key) as (actor, transaction, now):
-            spaces = [space.space_id for space in actor.spaces]
+            spaces = [space.space_id for space in actor.spaces if space.can_write]
             decided = await decide_quarantine(transaction, spaces, request, held=held, actor_profile_id=actor.profile_id, now=now)
         return {"evidence": [_quarantined(item) for item in decided]}
 
@@ -311,16 +313,6 @@ def _next(actor: Actor, name: ListName, page: Page[Member] | Page[Key] | Page[Sp
 
 def _instant(instant: datetime | None) -> str | None:
     return None if instant is None else render_instant(instant)
-
-
-def _member(member: Member) -> MemberEntry:
-    return {
-        "profile_id": str(member.profile_id),
-        "name": member.name,
-        "profile_kind": member.profile_kind,
-        "known_from": render_instant(member.known_from),
-        "retired_at": _instant(member.retired_at),
-    }
 
 
 def _key(key: Key, now: datetime) -> KeyEntry:
@@ -343,17 +335,6 @@ def _key(key: Key, now: datetime) -> KeyEntry:
 
 def _issued(issued: IssuedKey, now: datetime) -> IssuedKeyEntry:
     return {**_key(issued.key, now), "key": issued.text}
-
-
-def _space(space: SpaceEntry) -> AdminSpace:
-    return {
-        "space_id": str(space.space_id),
-        "kind": space.kind,
-        "name": space.name,
-        "owner": space.owner,
-        "lifecycle_state": space.lifecycle_state,
-        "known_from": render_instant(space.known_from),
-    }
 
 
 def _team(team: TeamDescription) -> TeamEntry:

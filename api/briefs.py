@@ -17,18 +17,18 @@ from commonlore.db.delegation_verdicts import submit_verdict
 from commonlore.db.session import actor_transaction
 from commonlore.domain.delegation.brief import BriefKey, Listed, absent, parse_brief_id, show
 from commonlore.domain.delegation.kind import KINDS, Kind
-from commonlore.domain.delegation.listing import Cursor, decode_cursor, kinds_for
+from commonlore.domain.delegation.listing import Cursor, decode_cursor, kinds_for, listed_place
 from commonlore.domain.delegation.request import (
     ClaimBriefRequest,
     DescribeBriefRequest,
     ListBriefsRequest,
     ReleaseBriefRequest,
     SubmitVerdictRequest,
-    TargetSpace,
 )
 from commonlore.domain.delegation.result import BriefEntry, BriefPage, ClaimedBrief, DescribedBrief, ReleasedBrief
 from commonlore.domain.tenancy.actor import Actor, Scope
 from commonlore.domain.tenancy.key import PresentedKey
+from commonlore.domain.tenancy.place import InSpace
 
 # Briefs that are read at once while those that were decided are left out.
 _AT_ONCE = 500
@@ -46,16 +46,16 @@ class Briefs:
     note: Callable[[Actor], None]
 
     async def list_briefs(self, key: PresentedKey, request: ListBriefsRequest) -> dict[str, object]:
-        async with self._session(key, "read", request.target_space) as (session, now):
+        async with self._session(key, "read", request, reads=True) as (session, now):
             return _encoded(await _page(session, request, now))
 
     async def describe_brief(self, key: PresentedKey, request: DescribeBriefRequest) -> dict[str, object]:
-        async with self._session(key, "read", request.target_space) as (session, now):
+        async with self._session(key, "read", request, reads=True) as (session, now):
             return _encoded(await _describe(session, parse_brief_id(request.brief_id), now))
 
     async def claim_brief(self, key: PresentedKey, request: ClaimBriefRequest) -> dict[str, object]:
         brief = parse_brief_id(request.brief_id)
-        async with self._session(key, KINDS[brief.kind].scope, request.target_space) as (session, now):
+        async with self._session(key, KINDS[brief.kind].scope, request) as (session, now):
             subject = await SOURCES[brief.kind].read(session, brief)
             if subject is None:
                 raise absent()
@@ -65,31 +65,33 @@ class Briefs:
     async def release_brief(self, key: PresentedKey, request: ReleaseBriefRequest) -> dict[str, object]:
         request.validate()
         brief = parse_brief_id(request.brief_id)
-        async with self._session(key, KINDS[brief.kind].scope, request.target_space) as (session, now):
+        async with self._session(key, KINDS[brief.kind].scope, request) as (session, now):
             await release_brief(session, brief, request, now)
             return _encoded(ReleasedBrief(brief_id=brief.text, state="open"))
 
     async def submit_verdict(self, key: PresentedKey, request: SubmitVerdictRequest, *, correlation_id: str) -> dict[str, object]:
         request.validate()
         brief = parse_brief_id(request.brief_id)
-        async with self._session(key, KINDS[brief.kind].scope, request.target_space) as (session, now):
+        async with self._session(key, KINDS[brief.kind].scope, request) as (session, now):
             return _encoded(await submit_verdict(session, brief, request, now=now, correlation_id=correlation_id))
 
     @asynccontextmanager
-    async def _session(self, key: PresentedKey, scope: Scope, target: TargetSpace) -> AsyncIterator[tuple[DelegationSession, datetime]]:
+    async def _session(
+        self, key: PresentedKey, scope: Scope, place: InSpace, *, reads: bool = False
+    ) -> AsyncIterator[tuple[DelegationSession, datetime]]:
         adapters = self.adapters
         now: datetime = adapters.clock()
         async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms) as (actor, transaction):
             self.note(actor)
             actor.require(scope)
             session = DelegationSession(actor, transaction, key)
-            await session.enter(actor.target(target))
+            await session.enter(actor.target(place.target_space, place.space, reads=reads))
             yield session, now
 
 
 async def _page(session: DelegationSession, request: ListBriefsRequest, now: datetime) -> BriefPage:
     kinds = kinds_for(session.actor, request.kinds)
-    team_id, space = session.actor.team_id, request.target_space
+    team_id, space = session.actor.team_id, listed_place(request)
     place = decode_cursor(request.cursor, team_id, space, kinds) if request.cursor else None
     shown: list[BriefEntry] = []
     for kind in kinds[kinds.index(place.kind) if place else 0 :]:
@@ -110,7 +112,7 @@ async def _page(session: DelegationSession, request: ListBriefsRequest, now: dat
 
 
 def _cursor(session: DelegationSession, request: ListBriefsRequest, kinds: list[Kind], kind: Kind, after: str | None) -> str:
-    return Cursor(session.actor.team_id, request.target_space, kinds, kind, after).encode()
+    return Cursor(session.actor.team_id, listed_place(request), kinds, kind, after).encode()
 
 
 def _entry(item: Listed, expires_at: datetime | None, now: datetime) -> BriefEntry:

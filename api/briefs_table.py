@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -88,6 +88,7 @@ class VerdictAnswer(TypedDict):
     state: Literal["decided"]
     applied: dict[str, Any] | None
     space_kind: PublicSpaceKind
+    space: NotRequired[str]
 
 
 _ID, _OTHER = "01982f00-0000-7000-8000-000000000001", "01982f00-0000-7000-8000-000000000002"

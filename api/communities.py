@@ -25,10 +25,11 @@ async def describe_communities(
     Raises:
         Incorrect: the key has no private space.
     """
-    await transaction.enter(actor.target(request.target_space).space_id)
+    await transaction.enter(actor.target(request.target_space, request.space, reads=True).space_id)
     state = await read_state(transaction, runs=_RUNS)
     return {
         "target_space": request.target_space,
+        "space": request.space,
         "enabled": state.enabled,
         "lacks": list(state.gate.degradations()) if state.enabled and state.gate else [],
         "snapshot": _snapshot(state, now),
@@ -45,7 +46,7 @@ async def update_communities(actor: Actor, transaction: TeamTransaction, request
         Incorrect: nothing is to be changed, no such time zone or time, or the key has no private space.
     """
     request.validate()
-    await transaction.enter(actor.target(request.target_space).space_id)
+    await transaction.enter(actor.target(request.target_space, request.space).space_id)
     if request.enabled is not None:
         await switch(transaction, enabled=request.enabled, now=now)
     if request.time_zone is not None or request.start is not None:
@@ -58,7 +59,7 @@ async def run_communities(actor: Actor, transaction: TeamTransaction, request: R
     Raises:
         Conflict: `stale_input`, communities of the space are off.
     """
-    space = actor.target(request.target_space)
+    space = actor.target(request.target_space, request.space)
     await transaction.enter(space.space_id)
     if not (await read_state(transaction, runs=0)).enabled:
         raise Conflict("stale_input", "communities of this space are off; switch them on first")

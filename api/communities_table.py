@@ -44,6 +44,7 @@ class CommunityDescription(TypedDict):
     """How communities of a space stand, and the latest ten runs, the newest first. `lacks`: what a recall says of them now."""
 
     target_space: PublicSpaceKind
+    space: str | None
     enabled: bool
     lacks: list[CommunityCode]
     snapshot: PublishedCommunities | None

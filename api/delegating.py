@@ -19,6 +19,7 @@ import msgspec
 from commonlore.api.prompting import Malformed, messages, read_verdict
 from commonlore.domain.delegation.kind import Kind
 from commonlore.domain.errors import OperatorError
+from commonlore.domain.tenancy.place import place_fields
 
 _RETRIED = (408, 425, 429, 500, 502, 503, 504)
 _MOST_ANSWER_BYTES = 1024 * 1024
@@ -134,7 +135,7 @@ class Delegate:
         """Every brief that is open now, once; how many were gone through."""
         cursor, found = None, 0
         while True:
-            body = {"kinds": list(self.options.kinds), "limit": 50, "cursor": cursor, "target_space": self.options.target_space}
+            body = {"kinds": list(self.options.kinds), "limit": 50, "cursor": cursor, **place_fields(self.options.target_space)}
             try:
                 page = await self._ask("list_briefs", body)
             except Refused as refused:
@@ -157,7 +158,7 @@ class Delegate:
             self.progress(told, self.summary)
 
     async def _answer(self, brief_id: str, title: str) -> Told:
-        place = {"brief_id": brief_id, "target_space": self.options.target_space}
+        place = {"brief_id": brief_id, **place_fields(self.options.target_space)}
         if self.options.dry_run:
             brief = (await self._ask_or_none("describe_brief", place) or {}).get("brief") or {"texts": []}
             chars = sum(len(text["content"]) for text in brief["texts"])

@@ -40,7 +40,7 @@ from commonlore.domain.jobs.kind import PROPOSE_HYPOTHESES
 from commonlore.domain.recall.hypothesis_lane import hypothesis_item
 from commonlore.domain.remember.prepare import prepare
 from commonlore.domain.remember.service import remember
-from commonlore.domain.tenancy.actor import Actor
+from commonlore.domain.tenancy.actor import Actor, require_writable
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import render_instant
 
@@ -99,7 +99,7 @@ class Dreams:
         async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms) as (actor, transaction):
             self.note(actor)
             actor.require("write")
-            await find_standing(transaction, actor.spaces, request.hypothesis_id)
+            require_writable((await find_standing(transaction, actor.spaces, request.hypothesis_id))[0])
             if submission is None:
                 changed = await decide(transaction, actor, request, request.hypothesis_id, now=now)
                 answer: dict[str, object] = {"disposition": "changed" if changed else "unchanged"}
@@ -118,7 +118,7 @@ class Dreams:
             becomes(standing, request.decision)
         made = Confirmation()
         result = await remember(
-            prepare(confirmation(standing, request, space.public_kind), count_tokens=adapters.embedder.count_tokens),
+            prepare(confirmation(standing, request, require_writable(space)), count_tokens=adapters.embedder.count_tokens),
             ledger=ConfirmingLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms, request, made),
             embedder=adapters.embedder,
             clock=adapters.clock,
@@ -136,10 +136,11 @@ async def describe_hypotheses(
     Raises:
         Incorrect: the key has no private space.
     """
-    await transaction.enter(actor.target(request.target_space).space_id)
+    await transaction.enter(actor.target(request.target_space, request.space, reads=True).space_id)
     state = await read_state(transaction, runs=_RUNS)
     return {
         "target_space": request.target_space,
+        "space": request.space,
         "enabled": state.enabled,
         "outputs": state.outputs,
         "counts": dict(sorted(state.counts.items())),
@@ -157,7 +158,7 @@ async def update_hypotheses(actor: Actor, transaction: TeamTransaction, request:
         Incorrect: nothing is to be changed, a rule is none, or the key has no private space.
     """
     rules = request.rules()
-    await transaction.enter(actor.target(request.target_space).space_id)
+    await transaction.enter(actor.target(request.target_space, request.space).space_id)
     if request.enabled is not None or request.outputs is not None:
         await switch(transaction, enabled=request.enabled, outputs=request.outputs, now=now)
     await set_rules(transaction, rules, actor_profile_id=actor.profile_id, now=now)
@@ -169,7 +170,7 @@ async def run_hypotheses(actor: Actor, transaction: TeamTransaction, request: Ru
     Raises:
         Conflict: `stale_input`, hypotheses of the space are off.
     """
-    space = actor.target(request.target_space)
+    space = actor.target(request.target_space, request.space)
     await transaction.enter(space.space_id)
     if not (await read_state(transaction, runs=0)).enabled:
         raise Conflict("stale_input", "hypotheses of this space are off; switch them on first")

@@ -80,6 +80,7 @@ class HypothesesDescription(TypedDict):
     """How hypotheses of a space stand, and the latest ten runs, the newest first."""
 
     target_space: PublicSpaceKind
+    space: str | None
     enabled: bool
     outputs: Count
     counts: dict[str, Count]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import msgspec
@@ -24,6 +24,7 @@ import msgspec
 from commonlore.domain.errors import Incorrect, OperatorError
 from commonlore.domain.ids import new_id
 from commonlore.domain.remember.request import EvidenceProposal
+from commonlore.domain.tenancy.place import place_fields
 
 MOST_LINES = 20
 _MOST_BATCH_BYTES = 4 * 1024 * 1024
@@ -43,7 +44,7 @@ class ImportOptions:
     """How lines become evidence. `source` names the import and is the evidence's source where a line names none."""
 
     source: str
-    target_space: Literal["private", "team_shared"] = "team_shared"
+    target_space: str = "team_shared"  # or private, or the name of a named space
     assume_utc: bool = False
     keep_unknown: bool = False
     batch: int = MOST_LINES
@@ -276,7 +277,7 @@ class _Run:
         body = msgspec.json.encode(
             {
                 "evidence": [line.evidence for line in batch.lines],
-                "target_space": self._options.target_space,
+                **place_fields(self._options.target_space),
                 "idempotency_key": batch.idempotency_key,
             }
         )

@@ -29,6 +29,7 @@ STATUS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "method_not_allowed": (405, "The method is not allowed here"),
         "credential_invalid": (401, "No valid credential"),
         "unauthorized_scope": (403, "The credential lacks a scope"),
+        "space_read_only": (403, "The space may only be read"),
         "wrong_owner": (403, "It belongs to another member"),
         "host_not_allowed": (403, "The host is not answered for"),
         "not_found": (404, "Not found"),

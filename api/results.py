@@ -70,6 +70,7 @@ class RememberResult(TypedDict):
     relationship_results: list[RelationshipOutcome]
     errors: list[PublicError]
     space_kind: PublicSpaceKind
+    space: NotRequired[str]
     evidence: list[EvidenceOutcome]
     warnings: NotRequired[list[str]]
 
@@ -112,6 +113,7 @@ class RecallEvidence(TypedDict):
     evidence_id: str
     context: str
     space_kind: PublicSpaceKind
+    space: NotRequired[str]
     equivalent_evidence_ids: list[str]
     equivalents_truncated: bool
 
@@ -167,6 +169,7 @@ class ResolutionResult(TypedDict):
     superseded_relationships: list[dict[str, Any]]
     opened_conflict_ids: list[str]
     space_kind: PublicSpaceKind
+    space: NotRequired[str]
 
 
 class ContestResult(TypedDict):
@@ -195,6 +198,7 @@ class CorrectResult(TypedDict):
     message: NotRequired[str]
     remediation: NotRequired[str]
     space_kind: NotRequired[PublicSpaceKind]
+    space: NotRequired[str]
     candidates: NotRequired[dict[str, Any]]
     confirmation_token: NotRequired[str]
     expires_at: NotRequired[str]

@@ -202,6 +202,8 @@ class MemoryOperations:
                 snapshot = await stack.enter_async_context(opening)
             self.note(snapshot.actor)
             snapshot.actor.require("read")
+            if request.spaces:
+                snapshot.narrow(request.spaces)
             embedding = embedding or asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             try:
                 result = await recall(

@@ -26,20 +26,22 @@ from commonlore.client.proposals import (
 class ClaimBriefRequest(TypedDict):
     """Takes a brief for `lease_seconds`. With the `claim_id` of a claim that still runs it is extended."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     brief_id: str
     lease_seconds: NotRequired[int]
     claim_id: NotRequired[UUID | str | None]
-    target_space: NotRequired[Literal["private", "team_shared"]]
 
 
 class ContestEvidenceRequest(TypedDict):
     """Two to ten quotes that cannot all be right. The same `case_key` with the same quotes again notes that they were met again."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     case_key: str
     question: str
     positions: list[QuoteProposal]
     reason: str
-    target_space: NotRequired[Literal["private", "team_shared"]]
     idempotency_key: NotRequired[str | None]
 
 
@@ -61,8 +63,9 @@ class CorrectRequest(TypedDict):
 class DescribeBriefRequest(TypedDict):
     """One brief with what became of it."""
 
-    brief_id: str
     target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
+    brief_id: str
 
 
 class GetDreamRequest(TypedDict):
@@ -74,12 +77,13 @@ class GetDreamRequest(TypedDict):
 class ListBriefsRequest(TypedDict):
     """Briefs that nobody decided, by kind and then in a fixed order. Without `kinds`, all."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     kinds: NotRequired[
         list[Literal["assess_conflict", "judge_hypothesis", "merge_entities", "read_session", "summarise_community", "verify_relationship"]]
     ]
     limit: NotRequired[int]
     cursor: NotRequired[str | None]
-    target_space: NotRequired[Literal["private", "team_shared"]]
 
 
 class ListDreamsRequest(TypedDict):
@@ -107,24 +111,27 @@ class RecallRequest(TypedDict):
     known_relationship_ids: NotRequired[list[UUID | str]]
     expand_from_entity_ids: NotRequired[list[UUID | str]]
     filter: NotRequired[RecallFilter | None]
+    spaces: NotRequired[list[str]]
     trace: NotRequired[bool]
 
 
 class ReleaseBriefRequest(TypedDict):
     """Gives a claimed brief back before its time."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     brief_id: str
     claim_id: UUID | str
     reason: str
-    target_space: NotRequired[Literal["private", "team_shared"]]
 
 
 class RememberRequest(TypedDict):
     """One call: 1 to 20 texts and up to 200 relationships read in them."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     evidence: list[EvidenceProposal]
     relationships: NotRequired[list[RelationshipProposal]]
-    target_space: NotRequired[Literal["private", "team_shared"]]
     idempotency_key: NotRequired[str | None]
 
 
@@ -172,6 +179,7 @@ class SessionRequest(TypedDict):
     session_id: str
     events: list[SessionEvent]
     target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     idempotency_key: NotRequired[str | None]
 
 
@@ -184,6 +192,8 @@ class SubmitFeedbackRequest(TypedDict):
 class SubmitVerdictRequest(TypedDict):
     """The answer to a claimed brief. What a decision needs and allows says the brief; `answered_by` names the model or person in your own words."""
 
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
     brief_id: str
     claim_id: UUID | str
     decision: Literal[
@@ -212,7 +222,6 @@ class SubmitVerdictRequest(TypedDict):
     summary: NotRequired[str | None]
     relationships: NotRequired[list[ReadRelationship]]
     answered_by: NotRequired[str | None]
-    target_space: NotRequired[Literal["private", "team_shared"]]
     idempotency_key: NotRequired[str | None]
 
 

@@ -75,6 +75,7 @@ class CorrectResult(TypedDict):
     reason: NotRequired[str]
     remediation: NotRequired[str]
     search_state: Literal["current", "failed", "not_required", "pending"]
+    space: NotRequired[str]
     space_kind: NotRequired[Literal["private", "team_shared"]]
     submission_id: str | None
     submission_kind: str
@@ -137,6 +138,7 @@ class RecallEvidence(TypedDict):
     equivalent_evidence_ids: list[str]
     equivalents_truncated: bool
     evidence_id: str
+    space: NotRequired[str]
     space_kind: Literal["private", "team_shared"]
 
 
@@ -217,6 +219,7 @@ class RememberResult(TypedDict):
     processing_state: Literal["completed", "failed"]
     relationship_results: list[RelationshipOutcome]
     search_state: Literal["current", "failed", "not_required", "pending"]
+    space: NotRequired[str]
     space_kind: Literal["private", "team_shared"]
     submission_id: str
     submission_kind: str
@@ -233,6 +236,7 @@ class ResolutionResult(TypedDict):
     effective_time_basis: Literal["recorded_at", "stated", "valid_from"] | None
     opened_conflict_ids: list[str]
     preferred_position_id: str | None
+    space: NotRequired[str]
     space_kind: Literal["private", "team_shared"]
     status: Literal["dismissed", "resolved"]
     submission_id: str
@@ -340,6 +344,7 @@ class VerdictAnswer(TypedDict):
         "summary",
         "unsure",
     ]
+    space: NotRequired[str]
     space_kind: Literal["private", "team_shared"]
     state: Literal["decided"]
     submission_id: str

@@ -28,7 +28,7 @@ from commonlore.domain.remember.contest import JoinedCase
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.result import CONTRACT_VERSION
 from commonlore.domain.submission import Claim, answer_once, request_sha256
-from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 
 _SQL = statements("conflict")
 
@@ -60,7 +60,7 @@ async def resolve_conflict(call: Call, request: ResolveConflictRequest) -> Resol
     found = await find_case(call.transaction, call.actor.spaces, request.conflict_id)
     if found is None:
         absent()
-    space = found[0]
+    space = require_writable(found[0])
     claim = _claim(call, "resolve_conflict", request)
     return await answer_once(call.submissions, claim, lambda: _resolve(call, request, space, claim))
 
@@ -88,6 +88,7 @@ async def _resolve(call: Call, request: ResolveConflictRequest, space: Space, cl
         superseded_relationships=ended,
         opened_conflict_ids=opened,
         space_kind=space.public_kind,
+        space=msgspec.UNSET if space.name is None else space.name,
     )
 
 
@@ -101,7 +102,7 @@ async def contest_evidence(call: Call, request: ContestEvidenceRequest) -> Conte
     """
     call.actor.require("write")
     call.actor.require("read")  # whether a quote stands in a text is told to those who may read it
-    await call.transaction.enter(call.actor.target(request.target_space).space_id)
+    await call.transaction.enter(call.actor.target(request.target_space, request.space).space_id)
     claim = _claim(call, "contest_evidence", request)
     return await answer_once(call.submissions, claim, lambda: _contest(call, request, claim))
 

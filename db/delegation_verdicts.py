@@ -87,6 +87,7 @@ async def _submit(session: DelegationSession, key: BriefKey, request: SubmitVerd
         state="decided",
         applied=applied,
         space_kind=session.space.public_kind,
+        space=msgspec.UNSET if session.space.name is None else session.space.name,
     )
 
 

@@ -119,6 +119,15 @@ class PostgresRecallSnapshot:
         self.lost_spaces: set[UUID] = set()
         self.statistics_ahead: list[tuple[Space, AsyncCursor[DictRow]]] = []
 
+    def narrow(self, names: Sequence[str]) -> None:
+        """From here on the caller has no other spaces than these.
+
+        Raises:
+            Incorrect, NotVisible: as `Actor.only`.
+        """
+        self.actor = self.actor.only(names)
+        self.statistics_ahead = [found for found in self.statistics_ahead if found[0] in self.actor.spaces]
+
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]:
         """A private space that cannot be read is left out; the shared one must be read.
 

@@ -290,7 +290,8 @@ def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
     if not matches(key, bytes(row["secret_sha256"]) if row else None) or row is None or not row["valid"]:
         raise Unauthenticated("credential_invalid", "the key is unknown, expired or revoked")
     spaces = sorted(
-        (Space(UUID(space_id), kind, name, has_content) for space_id, kind, name, _, has_content in row["spaces"]), key=lambda space: space.order
+        (Space(UUID(space_id), kind, name, has_content, can_write) for space_id, kind, name, _, has_content, can_write in row["spaces"]),
+        key=lambda space: space.order,
     )
     return Actor(
         team_id=key.team_id,

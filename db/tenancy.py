@@ -23,6 +23,7 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import IssuedKey, Key, Member, ProfileKind, SpaceEntry, Team, TeamDescription
 from commonlore.domain.tenancy.key import MintedKey, mint
+from commonlore.domain.tenancy.membership import ROLE_SCOPES, Role, higher, least_role
 from commonlore.domain.tenancy.paging import Page
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ T = TypeVar("T")
 _SQL = statements("tenancy")
 _CONTRACT = statements("contract")
 _PROJECTION = statements("projection")
+_SPACE = statements("space")
 _BEFORE_ALL = UUID(int=0)
 _RELATIONSHIP_FORMAT = 2  # of the text that a relationship is searched by
 
@@ -133,7 +135,11 @@ async def set_unclaimed_evidence(transaction: TeamTransaction, value: UnclaimedE
     return TeamDescription(**row)
 
 
-async def _require_team(transaction: TeamTransaction) -> None:
+async def require_team(transaction: TeamTransaction) -> None:
+    """
+    Raises:
+        NotVisible: the team is retired or does not exist.
+    """
     if await _one(transaction, "read_active_team") is None:
         raise _no_team()
 
@@ -145,17 +151,17 @@ def _no_team() -> NotVisible:
 # -- members
 
 
-async def add_member(transaction: TeamTransaction, *, name: str, profile_kind: ProfileKind, now: datetime) -> Member:
+async def add_member(transaction: TeamTransaction, *, name: str, profile_kind: ProfileKind, now: datetime, role: Role = "member") -> Member:
     """
     Raises:
         Conflict: `name_taken`; the name of a retired member stays taken.
         NotVisible: the team is retired or does not exist.
     """
-    await _require_team(transaction)
-    member = Member(new_id(), name, profile_kind, now)
+    await require_team(transaction)
+    member = Member(new_id(), name, profile_kind, now, role=role)
     transaction.noted.add("profile", member.profile_id)
     with stating():
-        await _do(transaction, "add_member", profile_id=member.profile_id, name=name, profile_kind=profile_kind, now=now)
+        await _do(transaction, "add_member", profile_id=member.profile_id, name=name, profile_kind=profile_kind, role=role, now=now)
     return member
 
 
@@ -165,7 +171,7 @@ async def list_members(transaction: TeamTransaction) -> list[Member]:
     Raises:
         NotVisible: the team is retired or does not exist.
     """
-    await _require_team(transaction)
+    await require_team(transaction)
     return [Member(**row) for row in await _all(transaction, "list_members")]
 
 
@@ -184,7 +190,7 @@ async def lock_member(transaction: TeamTransaction, profile_id: UUID) -> Member:
 
 
 async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: datetime, actor_profile_id: UUID | None = None) -> Member:
-    """Retire a member, revoke its keys and take it out of the conflicts that it is part of. What it wrote stays.
+    """Retire a member, revoke its keys, end its grants and take it out of the conflicts that it is part of. What it wrote stays.
 
     Raises:
         NotVisible: no active member of this team.
@@ -197,8 +203,25 @@ async def retire_member(transaction: TeamTransaction, profile_id: UUID, *, now: 
     transaction.noted.add("profile", profile_id)
     row = _found(await _one(transaction, "retire_member", profile_id=profile_id, now=now), "member")
     await _do(transaction, "revoke_keys_of_member", profile_id=profile_id, now=now)
+    await transaction.execute(_SPACE["end_grants_of_member"], profile_id=profile_id, actor_profile_id=actor_profile_id, now=now)
     await settle_departure(transaction, profile_id, actor_profile_id=actor_profile_id, now=now)
     return Member(**row)
+
+
+async def change_role(transaction: TeamTransaction, profile_id: UUID, role: Role, *, now: datetime) -> Member:
+    """Set the most that a member's keys may do. What they may beyond it is taken from them for good, and a key left without a scope is revoked.
+
+    Raises:
+        NotVisible: no active member of this team.
+        Conflict: `last_admin`.
+    """
+    await lock_member(transaction, profile_id)
+    transaction.noted.add("profile", profile_id)
+    if "admin" not in ROLE_SCOPES[role]:
+        admins = await _all(transaction, "lock_admin_keys", now=now)
+        _require_admin_left(admins, [row["credential_id"] for row in admins if row["profile_id"] == profile_id])
+    await _do(transaction, "narrow_keys_of_member", profile_id=profile_id, scopes=sorted(ROLE_SCOPES[role]), now=now)
+    return Member(**_found(await _one(transaction, "set_role", profile_id=profile_id, role=role), "member"))
 
 
 def _require_admin_left(admins: list[dict[str, Any]], removed: Iterable[UUID]) -> None:
@@ -222,11 +245,15 @@ async def mint_key(
 ) -> IssuedKey:
     """A new credential of a member, and the private space its binding needs. A member has one private space, however many keys.
 
+    A key that may more than the member's role says raises the role.
+
     Raises:
         NotVisible: no active member of this team, or the team is retired.
     """
-    await _require_team(transaction)
-    await lock_member(transaction, profile_id)
+    await require_team(transaction)
+    member = await lock_member(transaction, profile_id)
+    if (role := higher(member.role, least_role(scopes))) != member.role:
+        await _do(transaction, "set_role", profile_id=profile_id, role=role)
     minted, credential_id = mint(transaction.team_id), new_id()
     transaction.noted.add("credential", credential_id)
     await _do(
@@ -254,7 +281,7 @@ async def list_keys(transaction: TeamTransaction) -> list[Key]:
     Raises:
         NotVisible: the team is retired or does not exist.
     """
-    await _require_team(transaction)
+    await require_team(transaction)
     return [_key(row) for row in await _all(transaction, "list_keys", credential_id=None)]
 
 
@@ -279,7 +306,7 @@ async def rotate_key(transaction: TeamTransaction, credential_id: UUID, *, now: 
     Raises:
         NotVisible: no key of this team that could be used.
     """
-    await _require_team(transaction)
+    await require_team(transaction)
     current = await read_key(transaction, credential_id)
     if expires_at is None and current.state(now) != "active":
         raise NotVisible("not_found", "no active key of this team has this id")
@@ -296,7 +323,7 @@ async def revoke_key(transaction: TeamTransaction, credential_id: UUID, *, now: 
         NotVisible: no key of this team, or revoked already.
         Conflict: `last_admin`.
     """
-    await _require_team(transaction)
+    await require_team(transaction)
     _require_admin_left(await _all(transaction, "lock_admin_keys", now=now), [credential_id])
     transaction.noted.add("credential", credential_id)
     _found(await _one(transaction, "revoke_key", credential_id=credential_id, now=now), "key")
@@ -334,14 +361,14 @@ async def list_spaces(transaction: TeamTransaction) -> list[SpaceEntry]:
     Raises:
         NotVisible: the team is retired or does not exist.
     """
-    await _require_team(transaction)
-    return [_space(row) for row in await _all(transaction, "list_spaces")]
+    await require_team(transaction)
+    return [space_entry(row) for row in await _all(transaction, "list_spaces")]
 
 
 async def page_spaces(transaction: TeamTransaction, *, after: UUID | None, limit: int) -> Page[SpaceEntry]:
     """Spaces made after the one with the id `after`, in the order of making."""
-    return await _page(transaction, "page_spaces", _space, id_column="space_id", after=after, limit=limit)
+    return await _page(transaction, "page_spaces", space_entry, id_column="space_id", after=after, limit=limit)
 
 
-def _space(row: dict[str, Any]) -> SpaceEntry:
+def space_entry(row: dict[str, Any]) -> SpaceEntry:
     return SpaceEntry(kind=row["space_kind"], **{name: value for name, value in row.items() if name != "space_kind"})

@@ -59,6 +59,7 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Unauthenticated", "contact_operator", "Send `Authorization: Bearer <key>` with a key that is neither expired nor revoked."
         ),
         "unauthorized_scope": _code("Forbidden", "contact_operator", "Use a key with the scope that the message names."),
+        "space_read_only": _code("Forbidden", "contact_operator", "Ask an administrator for write access to the space, or write to another one."),
         "wrong_owner": _code("Forbidden", "correct_and_resubmit", "Name only what your own member wrote; its author can change the rest."),
         "host_not_allowed": _code(
             "Forbidden",

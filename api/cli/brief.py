@@ -12,11 +12,12 @@ from commonlore.api.cli.calling import answered, post, service_options
 from commonlore.api.cli.output import Output, idempotency_option, json_option
 from commonlore.domain.delegation.kind import ALL_KINDS, Decision
 from commonlore.domain.errors import OperatorError
+from commonlore.domain.tenancy.place import place_fields
 
 _service = service_options("with the scope of the brief's kind")
 _id = click.argument("brief_id", metavar="BRIEF_ID")
 _claim = click.option("--claim", "claim_id", type=click.UUID, required=True, help="The id that `brief claim` told.")
-_space = click.option("--target-space", type=click.Choice(("team_shared", "private")), default="team_shared", show_default=True)
+_space = click.option("--target-space", metavar="SPACE", default="team_shared", show_default=True, help="Or private, or the name of a named space.")
 
 
 @click.group()
@@ -41,7 +42,7 @@ def list_briefs(output: Output, kinds: tuple[str, ...], limit: int, cursor: str 
         if answer["next_cursor"]:
             click.echo(f"There are more: --cursor {answer['next_cursor']}")
 
-    body = {"kinds": list(kinds), "limit": limit, "cursor": cursor, "target_space": target_space}
+    body = {"kinds": list(kinds), "limit": limit, "cursor": cursor, **place_fields(target_space)}
     return answered(output, post(url, key, "list_briefs", body), say)
 
 
@@ -63,7 +64,7 @@ def show(output: Output, brief_id: str, target_space: str, url: str, key: str | 
         rows = [(item["known_from"], item["action"], item["profile_name"], _detail(item["detail"])) for item in answer["events"]]
         output.table(("when", "what", "who", "detail"), rows, empty="Nobody has claimed it.")
 
-    return answered(output, post(url, key, "describe_brief", {"brief_id": brief_id, "target_space": target_space}), say)
+    return answered(output, post(url, key, "describe_brief", {"brief_id": brief_id, **place_fields(target_space)}), say)
 
 
 @brief.command("claim")
@@ -81,7 +82,7 @@ def claim(output: Output, brief_id: str, seconds: int, claim_id: UUID | None, ta
         _say_brief(output, answer["brief"])
         click.echo(f"Yours until {answer['expires_at']}: --claim {answer['claim_id']}")
 
-    body = {"brief_id": brief_id, "lease_seconds": seconds, "claim_id": str(claim_id) if claim_id else None, "target_space": target_space}
+    body = {"brief_id": brief_id, "lease_seconds": seconds, "claim_id": str(claim_id) if claim_id else None, **place_fields(target_space)}
     return answered(output, post(url, key, "claim_brief", {name: value for name, value in body.items() if value is not None}), say)
 
 
@@ -95,7 +96,7 @@ def claim(output: Output, brief_id: str, seconds: int, claim_id: UUID | None, ta
 @click.pass_obj
 def release(output: Output, brief_id: str, claim_id: UUID, reason: str, target_space: str, url: str, key: str | None) -> int:
     """Give a brief back before its time."""
-    body = {"brief_id": brief_id, "claim_id": str(claim_id), "reason": reason, "target_space": target_space}
+    body = {"brief_id": brief_id, "claim_id": str(claim_id), "reason": reason, **place_fields(target_space)}
     return answered(output, post(url, key, "release_brief", body), lambda _: click.echo("Given back."))
 
 
@@ -142,7 +143,7 @@ def decide(
         "keep_entity_id": str(keep_entity_id) if keep_entity_id else None,
         "summary": summary,
         "idempotency_key": idempotency_key,
-        "target_space": target_space,
+        **place_fields(target_space),
     }
 
     def say(answer: dict[str, Any]) -> None:

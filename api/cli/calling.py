@@ -26,6 +26,16 @@ def service_options(whose: str) -> Callable[[_Function], _Function]:
     return add
 
 
+space_option = click.option(
+    "--space",
+    "target_space",
+    metavar="SPACE",
+    default="team_shared",
+    show_default=True,
+    help="team_shared, private (of the key), or the name of a named space.",
+)
+
+
 def post(url: str, key: str | None, operation: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """The status and the answer of `POST /v1/<operation>`.
 

@@ -7,22 +7,15 @@ from typing import Any
 
 import click
 
-from commonlore.api.cli.calling import post, service_options, show_refusal
+from commonlore.api.cli.calling import post, service_options, show_refusal, space_option
 from commonlore.api.cli.output import Output, json_option
+from commonlore.domain.tenancy.place import place_fields
 
 _service = service_options("with the scope admin")
-_space = click.option(
-    "--space",
-    "target_space",
-    type=click.Choice(("team_shared", "private")),
-    default="team_shared",
-    show_default=True,
-    help="The team's shared space, or the private one of the key.",
-)
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    return _space(_service(json_option(click.pass_obj(function))))
+    return space_option(_service(json_option(click.pass_obj(function))))
 
 
 @click.group()
@@ -45,14 +38,14 @@ def _answer(output: Output, found: tuple[int, dict[str, Any]], say: Callable[[di
 @_options
 def show(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Show what is published, what a recall says of it, and the latest runs."""
-    return _answer(output, post(url, key, "admin/describe_communities", {"target_space": target_space}), lambda answer: _show(output, answer))
+    return _answer(output, post(url, key, "admin/describe_communities", place_fields(target_space)), lambda answer: _show(output, answer))
 
 
 @community.command("enable")
 @_options
 def enable(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Switch communities of a space on; the first run comes within minutes."""
-    body = {"target_space": target_space, "enabled": True}
+    body = {**place_fields(target_space), "enabled": True}
     return _answer(output, post(url, key, "admin/update_communities", body), lambda answer: _show(output, answer))
 
 
@@ -60,7 +53,7 @@ def enable(output: Output, target_space: str, url: str, key: str | None) -> int:
 @_options
 def disable(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Switch communities of a space off; what was published is kept."""
-    body = {"target_space": target_space, "enabled": False}
+    body = {**place_fields(target_space), "enabled": False}
     return _answer(output, post(url, key, "admin/update_communities", body), lambda answer: _show(output, answer))
 
 
@@ -70,7 +63,7 @@ def disable(output: Output, target_space: str, url: str, key: str | None) -> int
 @_options
 def schedule(output: Output, time_zone: str | None, start: str | None, target_space: str, url: str, key: str | None) -> int:
     """Set when the team's communities are detected, for all its spaces."""
-    body = {"target_space": target_space, "time_zone": time_zone, "start": start}
+    body = {**place_fields(target_space), "time_zone": time_zone, "start": start}
     return _answer(output, post(url, key, "admin/update_communities", body), lambda answer: _show(output, answer))
 
 
@@ -83,12 +76,12 @@ def run(output: Output, target_space: str, url: str, key: str | None) -> int:
         asked = f"Asked for a run: commonlore jobs watch {answer['job_id']}" if answer["job_id"] else "A run waits already."
         click.echo(asked)
 
-    return _answer(output, post(url, key, "admin/run_communities", {"target_space": target_space}), say)
+    return _answer(output, post(url, key, "admin/run_communities", place_fields(target_space)), say)
 
 
 def _show(output: Output, answer: dict[str, Any]) -> None:
     when = f"daily at {answer['start']} {answer['time_zone']}, next {answer['next_run_at']}" if answer["enabled"] else "off"
-    click.echo(f"{answer['target_space']}: {when}")
+    click.echo(f"{answer['space'] or answer['target_space']}: {when}")
     published = answer["snapshot"]
     if published:
         counts = f"{published['communities']} communities of {published['semantic_groups']} meanings in {published['relationships']} relationships"

@@ -31,7 +31,13 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
     multiple=True,
     help="Only these kinds; may be given again. Otherwise all that the key may decide.",
 )
-@click.option("--target-space", type=click.Choice(("team_shared", "private")), default="team_shared", show_default=True, help="Whose briefs.")
+@click.option(
+    "--target-space",
+    metavar="SPACE",
+    default="team_shared",
+    show_default=True,
+    help="Whose briefs: team_shared, private, or the name of a named space.",
+)
 @click.option("--once", is_flag=True, help="End when every open brief was gone through, instead of waiting for more.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked; nothing is claimed, sent to the endpoint or decided.")
 @click.option("--most", type=click.IntRange(min=1), help="End after this many briefs.")

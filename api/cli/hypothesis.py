@@ -7,20 +7,13 @@ from typing import Any
 
 import click
 
-from commonlore.api.cli.calling import post, service_options, show_refusal
+from commonlore.api.cli.calling import post, service_options, show_refusal, space_option
 from commonlore.api.cli.output import Output, json_option
+from commonlore.domain.tenancy.place import place_fields
 
 _reads = service_options("with the scope read")
 _writes = service_options("with the scope write")
 _admin = service_options("with the scope admin")
-_space = click.option(
-    "--space",
-    "target_space",
-    type=click.Choice(("team_shared", "private")),
-    default="team_shared",
-    show_default=True,
-    help="The team's shared space, or the private one of the key.",
-)
 _STATES = ("proposed", "reinforced", "stale", "rejected", "submitted")
 _FIELDS = {
     "transitive": ("first",),
@@ -103,29 +96,29 @@ def decide(output: Output, hypothesis_id: str, decision: str, evidence: Sequence
 
 
 @hypothesis.command("status")
-@_space
+@space_option
 @_options(_admin)
 def status(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Show how hypotheses of a space stand, their rules and the latest runs."""
-    return _answer(output, post(url, key, "admin/describe_hypotheses", {"target_space": target_space}), lambda answer: _describe(output, answer))
+    return _answer(output, post(url, key, "admin/describe_hypotheses", place_fields(target_space)), lambda answer: _describe(output, answer))
 
 
 @hypothesis.command("enable")
 @click.option("--outputs", type=click.IntRange(1, 50), help="How many a run proposes at most; 20 unless it was set.")
-@_space
+@space_option
 @_options(_admin)
 def enable(output: Output, outputs: int | None, target_space: str, url: str, key: str | None) -> int:
     """Switch hypotheses of a space on; the first run comes within minutes."""
-    body = {"target_space": target_space, "enabled": True, "outputs": outputs}
+    body = {**place_fields(target_space), "enabled": True, "outputs": outputs}
     return _answer(output, post(url, key, "admin/update_hypotheses", body), lambda answer: _describe(output, answer))
 
 
 @hypothesis.command("disable")
-@_space
+@space_option
 @_options(_admin)
 def disable(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Switch hypotheses of a space off; those that stand are kept."""
-    body = {"target_space": target_space, "enabled": False}
+    body = {**place_fields(target_space), "enabled": False}
     return _answer(output, post(url, key, "admin/update_hypotheses", body), lambda answer: _describe(output, answer))
 
 
@@ -133,7 +126,7 @@ def disable(output: Output, target_space: str, url: str, key: str | None) -> int
 @click.argument("change", type=click.Choice(("add", "remove")))
 @click.argument("kind", type=click.Choice(tuple(_FIELDS)))
 @click.argument("predicates", nargs=-1, required=True)
-@_space
+@space_option
 @_options(_admin)
 def rule(output: Output, change: str, kind: str, predicates: Sequence[str], target_space: str, url: str, key: str | None) -> int:
     """Add a rule to a space, or take one away.
@@ -143,12 +136,12 @@ def rule(output: Output, change: str, kind: str, predicates: Sequence[str], targ
     names = _FIELDS[kind]
     if len(predicates) != len(names):
         raise click.UsageError(f"{kind} takes {len(names)} predicates: {', '.join(names)}")
-    body = {"target_space": target_space, f"{change}_rules": [{"kind": kind, **dict(zip(names, predicates, strict=True))}]}
+    body = {**place_fields(target_space), f"{change}_rules": [{"kind": kind, **dict(zip(names, predicates, strict=True))}]}
     return _answer(output, post(url, key, "admin/update_hypotheses", body), lambda answer: _describe(output, answer))
 
 
 @hypothesis.command("run")
-@_space
+@space_option
 @_options(_admin)
 def run(output: Output, target_space: str, url: str, key: str | None) -> int:
     """Look for hypotheses now, without waiting for their time."""
@@ -156,13 +149,13 @@ def run(output: Output, target_space: str, url: str, key: str | None) -> int:
     def say(answer: dict[str, Any]) -> None:
         click.echo(f"Asked for a run: commonlore jobs watch {answer['job_id']}" if answer["job_id"] else "A run waits already.")
 
-    return _answer(output, post(url, key, "admin/run_hypotheses", {"target_space": target_space}), say)
+    return _answer(output, post(url, key, "admin/run_hypotheses", place_fields(target_space)), say)
 
 
 def _describe(output: Output, answer: dict[str, Any]) -> None:
     when = f"daily at {answer['start']} {answer['time_zone']}, next {answer['next_run_at']}" if answer["enabled"] else "off"
     counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items()) or "none yet"
-    click.echo(f"{answer['target_space']}: {when}; at most {answer['outputs']} a run; {counts}")
+    click.echo(f"{answer['space'] or answer['target_space']}: {when}; at most {answer['outputs']} a run; {counts}")
     rules = [(item["kind"], item["first"], item["second"], item["conclusion"], "own" if item["own"] else "") for item in answer["rules"]]
     output.table(("rule", "first", "second", "conclusion", ""), rows=rules, empty="No rule counts here.")
     runs = [(item["started_at"], item["reason"], item["status"], item["error_code"], item["paths"], item["proposed"]) for item in answer["runs"]]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -21,7 +21,13 @@ from commonlore.domain.tenancy.key import parse
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--url", envvar="COMMONLORE_URL", default="http://127.0.0.1:7411", show_default=True, help="Where the service answers.")
 @click.option("--key", envvar="COMMONLORE_KEY", help="A key with the scope write. Better given as COMMONLORE_KEY: other users see command lines.")
-@click.option("--target-space", type=click.Choice(("team_shared", "private")), default="team_shared", show_default=True, help="Who will find it.")
+@click.option(
+    "--target-space",
+    metavar="SPACE",
+    default="team_shared",
+    show_default=True,
+    help="Who will find it: team_shared, private, or the name of a named space.",
+)
 @click.option("--source", metavar="NAME", help="What the texts come from; the file's name, if left out.")
 @click.option("--assume-utc", is_flag=True, help="Read times without an offset as UTC; otherwise they are refused.")
 @click.option("--keep-unknown", is_flag=True, help="Keep fields that are not known as metadata; otherwise they are refused.")
@@ -35,7 +41,7 @@ def import_file(
     file: Path,
     url: str,
     key: str | None,
-    target_space: Literal["private", "team_shared"],
+    target_space: str,
     source: str | None,
     assume_utc: bool,
     keep_unknown: bool,

@@ -44,7 +44,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "team": Lazy("commonlore.api.cli.tenancy", "team", "Create, list and retire teams."),
     "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
-    "space": Lazy("commonlore.api.cli.tenancy", "space", "List the spaces of a team."),
+    "space": Lazy("commonlore.api.cli.space", "space", "List and name the spaces of a team, and say who may do what there."),
     "audit": Lazy("commonlore.api.cli.audit", "audit", "List, export and verify the log of who did what."),
     "feedback": Lazy("commonlore.api.cli.feedback", "feedback", "Switch on that recalls are kept for feedback, and switch it off."),
     "report": Lazy("commonlore.api.cli.feedback", "report", "Show what callers say of recalls."),

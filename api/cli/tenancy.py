@@ -1,4 +1,4 @@
-"""`commonlore team`, `member`, `key` and `space`: administration by whoever holds the database.
+"""`commonlore team`, `member` and `key`: administration by whoever holds the database.
 
 A team, member or key is given by its id or its name. Where the installation has one active team, `--team` may be left out.
 """
@@ -32,6 +32,7 @@ from commonlore.domain.tenancy.administration import (
     read_name,
     read_scopes,
 )
+from commonlore.domain.tenancy.membership import ROLES, Role
 from commonlore.domain.time import system_clock
 
 _Result = TypeVar("_Result")
@@ -60,7 +61,7 @@ def _team_of(teams: list[Team], text: str | None) -> UUID:
     return active[0][0]
 
 
-async def _member_of(transaction: TeamTransaction, text: str) -> UUID:
+async def member_of(transaction: TeamTransaction, text: str) -> UUID:
     members = await tenancy.list_members(transaction)
     return pick("/member", text, ((member.profile_id, (member.name,)) for member in members if member.retired_at is None))
 
@@ -137,12 +138,13 @@ def member() -> None:
 @click.argument("name")
 @team_option
 @click.option("--kind", type=click.Choice(PROFILE_KINDS), default="human", show_default=True)
+@click.option("--role", type=click.Choice(ROLES), default="member", show_default=True, help="The most that its keys may do.")
 @json_option
 @click.pass_obj
-def add_member(output: Output, name: str, team_text: str | None, kind: ProfileKind) -> None:
+def add_member(output: Output, name: str, team_text: str | None, kind: ProfileKind, role: Role) -> None:
     """Add a member."""
     stored = read_name("/name", name)
-    made = in_team(team_text, lambda transaction, now: tenancy.add_member(transaction, name=stored, profile_kind=kind, now=now))
+    made = in_team(team_text, lambda transaction, now: tenancy.add_member(transaction, name=stored, profile_kind=kind, role=role, now=now))
     if output.as_json:
         output.document(asdict(made))
     else:
@@ -159,8 +161,24 @@ def list_members(output: Output, team_text: str | None) -> None:
     if output.as_json:
         output.document([asdict(entry) for entry in members])
     else:
-        rows = [(entry.profile_id, entry.name, entry.profile_kind, entry.known_from, entry.retired_at) for entry in members]
-        output.table(("id", "name", "kind", "since", "retired"), rows, empty="This team has no member yet.")
+        rows = [(entry.profile_id, entry.name, entry.profile_kind, entry.role, entry.known_from, entry.retired_at) for entry in members]
+        output.table(("id", "name", "kind", "role", "since", "retired"), rows, empty="This team has no member yet.")
+
+
+@member.command("role")
+@click.argument("member_text", metavar="MEMBER")
+@click.argument("role", type=click.Choice(ROLES))
+@team_option
+@json_option
+@click.pass_obj
+def change_role(output: Output, member_text: str, role: Role, team_text: str | None) -> None:
+    """Set the most that a member's keys may do. What they may beyond it is taken from them; the last admin key of the team stays."""
+
+    async def work(transaction: TeamTransaction, now: datetime) -> Any:
+        return await tenancy.change_role(transaction, await member_of(transaction, member_text), role, now=now)
+
+    changed = in_team(team_text, work)
+    output.document(asdict(changed)) if output.as_json else click.echo(f"{changed.name} is {changed.role}.")
 
 
 @member.command("retire")
@@ -172,7 +190,7 @@ def retire_member(output: Output, member_text: str, team_text: str | None) -> No
     """Retire a member and revoke its keys. What it wrote stays."""
 
     async def work(transaction: TeamTransaction, now: datetime) -> Any:
-        return await tenancy.retire_member(transaction, await _member_of(transaction, member_text), now=now)
+        return await tenancy.retire_member(transaction, await member_of(transaction, member_text), now=now)
 
     retired = in_team(team_text, work)
     output.document(asdict(retired)) if output.as_json else click.echo(f"{retired.name} is retired and its keys are revoked.")
@@ -205,7 +223,7 @@ def create_key(
     async def work(transaction: TeamTransaction, now: datetime) -> IssuedKey:
         return await tenancy.mint_key(
             transaction,
-            await _member_of(transaction, member_text),
+            await member_of(transaction, member_text),
             name=stored,
             scopes=granted,
             memory_binding=binding,
@@ -289,25 +307,3 @@ def _show_once(output: Output, issued: IssuedKey, verb: str) -> None:
         return
     click.echo(f"The key {issued.key.name} of {issued.key.profile_name} was {verb}. It is shown only now and stored nowhere; keep it safe:\n")
     click.echo(f"    {issued.text}\n")
-
-
-# -- spaces
-
-
-@click.group()
-def space() -> None:
-    """List the spaces of a team."""
-
-
-@space.command("list")
-@team_option
-@json_option
-@click.pass_obj
-def list_spaces(output: Output, team_text: str | None) -> None:
-    """List the spaces of a team."""
-    spaces = in_team(team_text, lambda transaction, _: tenancy.list_spaces(transaction))
-    if output.as_json:
-        output.document([asdict(entry) for entry in spaces])
-    else:
-        rows = [(entry.space_id, entry.kind, entry.name, entry.owner, entry.lifecycle_state, entry.known_from) for entry in spaces]
-        output.table(("id", "kind", "name", "private to", "state", "since"), rows, empty="This team has no space.")

@@ -32,6 +32,7 @@ TEAM_TABLES = frozenset(
         "credential",
         "space",
         "space_epoch",
+        "space_grant",
         "projection_generation",
         "job",
         "audit_entry",

@@ -112,7 +112,7 @@ def _team(connection: Connection[DictRow]) -> list[SampleSpace]:
     made = []
     for number, kind in enumerate(("credential_private", "credential_private", "team_shared")):
         minted, profile_id, credential_id = mint(team_id), uuid4(), uuid4()
-        member = {"team_id": team_id, "profile_id": profile_id, "name": f"member {number}", "profile_kind": "agent", **now}
+        member = {"team_id": team_id, "profile_id": profile_id, "name": f"member {number}", "profile_kind": "agent", "role": "member", **now}
         connection.execute(_TENANCY["add_member"], member)
         key = {
             "team_id": team_id,

@@ -32,10 +32,14 @@ select set_config('hnsw.ef_search', %(ef_search)s::int::text, true), set_config(
 select c.credential_id, c.profile_id, c.secret_sha256, c.scopes, t.unclaimed_evidence, t.recall_feedback,
        c.revoked_at is null and p.retired_at is null and t.retired_at is null
            and coalesce(c.expires_at > %(now)s::timestamptz, true) as valid,
-       (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name, s.space_epoch, s.content_from is not null)), '[]')
+       (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name, s.space_epoch, s.content_from is not null,
+                                                             s.name is null or g.access = 'write')), '[]')
         from commonlore.space s
+        left join commonlore.space_grant g
+          on g.space_id = s.space_id and g.profile_id = c.profile_id and g.known_to is null
+          and g.team_id = %(team_id)s::uuid -- tenant
         where s.lifecycle_state = 'active'
-          and (s.space_kind = 'team_shared' and s.name is null
+          and (s.space_kind = 'team_shared' and (s.name is null or g.access is not null)
                or s.space_kind = 'credential_private' and c.memory_binding = 'credential_private' and s.owner_credential_id = c.credential_id
                or s.space_kind = 'profile_private' and c.memory_binding = 'profile_private' and s.owner_profile_id = c.profile_id)
           and s.team_id = %(team_id)s::uuid -- tenant

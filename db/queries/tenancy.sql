@@ -42,19 +42,19 @@ where t.retired_at is null
 returning t.team_id, t.name, t.unclaimed_evidence, t.known_from;
 
 -- name: add_member
-insert into commonlore.profile (team_id, profile_id, name, profile_kind, known_from)
-values (%(team_id)s::uuid, %(profile_id)s::uuid, %(name)s::text, %(profile_kind)s::text, %(now)s::timestamptz);
+insert into commonlore.profile (team_id, profile_id, name, profile_kind, role, known_from)
+values (%(team_id)s::uuid, %(profile_id)s::uuid, %(name)s::text, %(profile_kind)s::text, %(role)s::text, %(now)s::timestamptz);
 
 -- name: list_members
 -- By name.
-select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from commonlore.profile p
+select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at, p.role from commonlore.profile p
 where true
   and p.team_id = %(team_id)s::uuid -- tenant
 order by p.name;
 
 -- name: page_members
 -- By id, which is the order of making; those after one id. Index: the primary key.
-select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from commonlore.profile p
+select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at, p.role from commonlore.profile p
 where p.profile_id > %(after)s::uuid
   and p.team_id = %(team_id)s::uuid -- tenant
 order by p.profile_id
@@ -63,16 +63,31 @@ limit %(limit)s::integer;
 -- name: lock_active_member
 -- One row while the member is active; a retirement waits for this transaction. Writes that only name the member do not: they may hold the
 -- ledger lock that a retirement takes first, or wait for it.
-select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at from commonlore.profile p
+select p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at, p.role from commonlore.profile p
 where p.profile_id = %(profile_id)s::uuid and p.retired_at is null
   and p.team_id = %(team_id)s::uuid -- tenant
 for no key update;
+
+-- name: set_role
+update commonlore.profile p set role = %(role)s::text
+where p.profile_id = %(profile_id)s::uuid and p.retired_at is null
+  and p.team_id = %(team_id)s::uuid -- tenant
+returning p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at, p.role;
+
+-- name: narrow_keys_of_member
+-- Takes from a member's keys every scope that is not among `scopes`. One that has none of them is revoked and keeps its scopes.
+update commonlore.credential c set
+    scopes = case when c.scopes && %(scopes)s::text[] then array(select s from unnest(c.scopes) s where s = any(%(scopes)s::text[])) else c.scopes end,
+    revoked_at = case when c.scopes && %(scopes)s::text[] then null else %(now)s::timestamptz end
+where c.profile_id = %(profile_id)s::uuid and c.revoked_at is null and not c.scopes <@ %(scopes)s::text[]
+  and c.team_id = %(team_id)s::uuid -- tenant
+;
 
 -- name: retire_member
 update commonlore.profile p set retired_at = %(now)s::timestamptz
 where p.profile_id = %(profile_id)s::uuid and p.retired_at is null
   and p.team_id = %(team_id)s::uuid -- tenant
-returning p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at;
+returning p.profile_id, p.name, p.profile_kind, p.known_from, p.retired_at, p.role;
 
 -- name: lock_admin_keys
 -- The active admin keys of the team, locked by id, so that two who remove each other's take turns. Index: the primary key.

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from commonlore.domain.community.schedule import read_start, read_time_zone
 from commonlore.domain.errors import invalid
-from commonlore.domain.tenancy.actor import PublicSpaceKind
+from commonlore.domain.tenancy.place import InSpace
 
 
-class DescribeCommunitiesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DescribeCommunitiesRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How communities of a space stand: the key's private one or the team's shared one."""
 
-    target_space: PublicSpaceKind = "team_shared"
 
-
-class RunCommunitiesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunCommunitiesRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Detect the communities of a space as soon as a worker is free."""
 
-    target_space: PublicSpaceKind = "team_shared"
 
-
-class UpdateCommunitiesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UpdateCommunitiesRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`enabled` is the space's; `time_zone` and `start` (HH:MM) are the team's, for all its spaces. What is left out stays."""
 
-    target_space: PublicSpaceKind = "team_shared"
     enabled: bool | None = None
     time_zone: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     start: Annotated[str, Meta(min_length=5, max_length=5)] | None = None

@@ -11,6 +11,7 @@ from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
 from commonlore.domain.remember.request import CONTENT_LIMIT_BYTES
 from commonlore.domain.submission import IdempotencyKey, require_key
+from commonlore.domain.tenancy.place import InSpace
 
 Status = Literal["open", "overdue", "resolved", "dismissed"]
 Key = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -54,14 +55,13 @@ class QuoteProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.evidence_id, self.start, self.end
 
 
-class ContestEvidenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContestEvidenceRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Two to ten quotes that cannot all be right. The same `case_key` with the same quotes again notes that they were met again."""
 
     case_key: Key
     question: Annotated[str, Meta(min_length=1, max_length=512)]
     positions: Annotated[list[QuoteProposal], Meta(min_length=2, max_length=10)]
     reason: Annotated[str, Meta(min_length=1, max_length=1000)]
-    target_space: Literal["private", "team_shared"] = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:

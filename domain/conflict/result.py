@@ -30,6 +30,7 @@ class ResolutionResult(Struct, frozen=True, kw_only=True):
     superseded_relationships: list[EndedRelationship]
     opened_conflict_ids: list[UUID]
     space_kind: str
+    space: str | UnsetType = UNSET
 
 
 class ContestResult(Struct, frozen=True, kw_only=True):

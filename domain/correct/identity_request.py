@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from commonlore.domain.checks import require_visible
 from commonlore.domain.remember.request import EntityKind, Name
 from commonlore.domain.submission import IdempotencyKey, require_key
+from commonlore.domain.tenancy.place import InSpace
 
-TargetSpace = Literal["private", "team_shared"]
 Reason = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class MergeEntitiesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MergeEntitiesRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything of one entity is to be said of another. A preview, unless `apply`."""
 
     from_entity_id: UUID
     to_entity_id: UUID
     reason: Reason
     apply: bool = False
-    target_space: TargetSpace = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         require_key(self.idempotency_key)
 
 
-class SplitEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SplitEntityRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Some relationships of an entity are to be said of a new one. A preview, unless `apply`."""
 
     entity_id: UUID
@@ -38,7 +37,6 @@ class SplitEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_field
     entity_kind: EntityKind | None = None
     reason: Reason
     apply: bool = False
-    target_space: TargetSpace = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
@@ -46,25 +44,23 @@ class SplitEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_field
         require_key(self.idempotency_key)
 
 
-class ReverseCorrectionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReverseCorrectionRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Takes a merge or a split back."""
 
     correction_id: UUID
     reason: Reason
-    target_space: TargetSpace = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
         require_key(self.idempotency_key)
 
 
-class NameEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NameEntityRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A name for an entity."""
 
     entity_id: UUID
     name: Name
     reason: Reason
-    target_space: TargetSpace = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:
@@ -72,9 +68,8 @@ class NameEntityRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         require_key(self.idempotency_key)
 
 
-class ListCandidatesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListCandidatesRequest(InSpace, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pairs of entities that may be one, in the order of their ids."""
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 50
     cursor: Annotated[str, Meta(max_length=100)] | None = None
-    target_space: TargetSpace = "team_shared"

@@ -58,6 +58,7 @@ class CorrectResult(Struct, frozen=True, kw_only=True):
     message: str | UnsetType = UNSET
     remediation: str | UnsetType = UNSET
     space_kind: str | UnsetType = UNSET
+    space: str | UnsetType = UNSET
     candidates: CandidatesResult | UnsetType = UNSET
     confirmation_token: str | UnsetType = UNSET
     expires_at: datetime | UnsetType = UNSET

@@ -43,7 +43,7 @@ from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import NameState
 from commonlore.domain.remember.result import CONTRACT_VERSION
 from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer, request_sha256
-from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 from commonlore.domain.time import Clock
 
 CONFIRMATION_PERIOD = timedelta(minutes=15)
@@ -197,9 +197,9 @@ class _Line:
     async def _open(self, reader: CorrectionReader) -> Space:
         reader.actor.require("write")
         space = await reader.locate(self.request.relationship_id)
-        if space is None:
+        if space is None or not (space.can_write or "read" in reader.actor.scopes):
             raise _not_visible()
-        return space
+        return require_writable(space)
 
     async def _read(self, reader: CorrectionReader) -> tuple[Source, Amended | Ambiguous, CorrectRequest]:
         """The source as it stands, and what the patch makes of it; for a confirmation the patch is the stored one."""
@@ -290,6 +290,7 @@ class _Line:
             submission_id=self.request.submission_id if self.confirms else claim.submission_id,
             correction_result=outcome,
             space_kind=space.public_kind,
+            space=msgspec.UNSET if space.name is None else space.name,
             candidates=candidates,
             expires_at=expires_at,
             warnings=list(warnings),

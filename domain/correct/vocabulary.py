@@ -9,12 +9,13 @@ from msgspec import Meta, Struct
 
 from commonlore.domain.errors import Conflict, Incorrect, invalid
 from commonlore.domain.ledger.predicate import ENTITY_KINDS, SEEDS, VALUE_KINDS, Predicate, predicate_key
+from commonlore.domain.tenancy.place import InSpace
 
 Lifecycle = Literal["active", "deprecated", "retired"]
 Wording = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
-class DefinePredicateRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DefinePredicateRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A new predicate, or the next version of one: what is left out stays. `expected_version` is that of the version read, 0 for a new one."""
 
     key: Wording
@@ -26,15 +27,13 @@ class DefinePredicateRequest(Struct, frozen=True, kw_only=True, forbid_unknown_f
     current_cardinality: Literal["one", "many"] | None = None
     lifecycle_state: Lifecycle | None = None
     reason: Annotated[str, Meta(min_length=1, max_length=1000)]
-    target_space: Literal["private", "team_shared"] = "team_shared"
 
 
-class ListPredicatesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListPredicatesRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Definitions in the order of their keys."""
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 50
     after_key: Annotated[str, Meta(max_length=128)] = ""
-    target_space: Literal["private", "team_shared"] = "team_shared"
 
 
 def next_definition(request: DefinePredicateRequest, registered: Mapping[str, Predicate]) -> Predicate:

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from commonlore.domain.delegation.kind import ALL_KINDS, KINDS, Kind
+from commonlore.domain.delegation.request import ListBriefsRequest
 from commonlore.domain.errors import Incorrect, invalid
 from commonlore.domain.tenancy.actor import Actor
 
@@ -30,6 +31,11 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 def kinds_for(actor: Actor, wanted: Sequence[Kind]) -> list[Kind]:
     """The kinds that the actor may decide, among the wanted ones; all of them where none is named."""
     return [kind for kind in ALL_KINDS if KINDS[kind].scope in actor.scopes and (not wanted or kind in wanted)]
+
+
+def listed_place(request: ListBriefsRequest) -> str:
+    """What a cursor remembers of the space."""
+    return request.target_space if request.space is None else f"{request.target_space} {request.space}"
 
 
 def decode_cursor(text: str, team_id: UUID, space: str, kinds: Sequence[Kind]) -> Cursor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -14,11 +14,11 @@ from commonlore.domain.delegation.kind import KINDS, Decision, Field, Kind
 from commonlore.domain.errors import invalid
 from commonlore.domain.remember.request import EntityProposal, ObjectProposal, Polarity, PredicateProposal, RelationshipProposal, SpanProposal
 from commonlore.domain.submission import IdempotencyKey, require_key
+from commonlore.domain.tenancy.place import InSpace
 from commonlore.domain.text.parts import Span
 
 BriefId = Annotated[str, Meta(min_length=1, max_length=128)]
 Reason = Annotated[str, Meta(min_length=1, max_length=1000)]
-TargetSpace = Literal["private", "team_shared"]
 MOST_QUOTES = 10
 # Of a session, whose texts may state much.
 MOST_QUOTES_OF_SESSION = 40
@@ -26,38 +26,34 @@ _FIELDS: tuple[Field, ...] = ("quotes", "preferred_position_id", "effective_at",
 MOST_RELATIONSHIPS = 50
 
 
-class ListBriefsRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListBriefsRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Briefs that nobody decided, by kind and then in a fixed order. Without `kinds`, all."""
 
     kinds: Annotated[list[Kind], Meta(max_length=10)] = []
     limit: Annotated[int, Meta(ge=1, le=100)] = 25
-    cursor: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
-    target_space: TargetSpace = "team_shared"
+    cursor: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
 
 
-class DescribeBriefRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DescribeBriefRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One brief with what became of it."""
 
     brief_id: BriefId
-    target_space: TargetSpace = "team_shared"
 
 
-class ClaimBriefRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClaimBriefRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Takes a brief for `lease_seconds`. With the `claim_id` of a claim that still runs it is extended."""
 
     brief_id: BriefId
     lease_seconds: Annotated[int, Meta(ge=10, le=3600)] = 600
     claim_id: UUID | None = None
-    target_space: TargetSpace = "team_shared"
 
 
-class ReleaseBriefRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReleaseBriefRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Gives a claimed brief back before its time."""
 
     brief_id: BriefId
     claim_id: UUID
     reason: Reason
-    target_space: TargetSpace = "team_shared"
 
     def validate(self) -> None:
         require_visible("/reason", self.reason)
@@ -115,7 +111,7 @@ class ReadRelationship(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise invalid(f"{pointer}/valid_to", "expected a time not before valid_from")
 
 
-class SubmitVerdictRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubmitVerdictRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The answer to a claimed brief. What a decision needs and allows says the brief; `answered_by` names the model or person in your own words."""
 
     brief_id: BriefId
@@ -129,7 +125,6 @@ class SubmitVerdictRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fie
     summary: Annotated[str, Meta(min_length=1, max_length=600)] | None = None
     relationships: Annotated[list[ReadRelationship], Meta(max_length=MOST_RELATIONSHIPS)] = []
     answered_by: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    target_space: TargetSpace = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from commonlore.domain.delegation.brief import ShownBrief
 
@@ -67,3 +67,4 @@ class VerdictResult(Struct, frozen=True, kw_only=True):
     state: str
     applied: dict[str, Any] | None
     space_kind: str
+    space: str | UnsetType = UNSET

@@ -9,7 +9,7 @@ from uuid import UUID
 from commonlore.domain.errors import Conflict
 from commonlore.domain.hypothesis.request import Decision, HypothesisStatus, ResolveDreamRequest
 from commonlore.domain.remember.request import EntityProposal, ObjectProposal, PredicateProposal, RelationshipProposal, RememberRequest
-from commonlore.domain.tenancy.actor import PublicSpaceKind
+from commonlore.domain.tenancy.actor import Space
 
 LIVE: frozenset[HypothesisStatus] = frozenset(("proposed", "reinforced"))
 _BECOMES: dict[Decision, HypothesisStatus] = {
@@ -49,7 +49,7 @@ def becomes(standing: Standing, decision: Decision) -> HypothesisStatus | None:
     raise Conflict("stale_input", f"the hypothesis is over: {standing.status}", details={"status": standing.status, "version": standing.version})
 
 
-def confirmation(standing: Standing, request: ResolveDreamRequest, space: PublicSpaceKind) -> RememberRequest:
+def confirmation(standing: Standing, request: ResolveDreamRequest, space: Space) -> RememberRequest:
     """The texts, with what the hypothesis says read in all of them; or the relationships that the caller reads in them."""
     said = RelationshipProposal(
         ref="hypothesis",
@@ -64,6 +64,7 @@ def confirmation(standing: Standing, request: ResolveDreamRequest, space: Public
     return RememberRequest(
         evidence=request.evidence,
         relationships=request.relationships or [said],
-        target_space=space,
+        target_space=space.public_kind,
+        space=space.name,
         idempotency_key=request.idempotency_key,
     )

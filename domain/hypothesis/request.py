@@ -13,7 +13,7 @@ from commonlore.domain.hypothesis.rules import Rule, RuleKind
 from commonlore.domain.ledger.predicate import predicate_key
 from commonlore.domain.remember.request import EvidenceProposal, RelationshipProposal
 from commonlore.domain.submission import IdempotencyKey, require_key
-from commonlore.domain.tenancy.actor import PublicSpaceKind
+from commonlore.domain.tenancy.place import InSpace
 
 HypothesisStatus = Literal["proposed", "reinforced", "stale", "rejected", "submitted"]
 Decision = Literal["reinforce", "stale", "reject", "confirm_true", "confirm_false"]
@@ -91,22 +91,17 @@ class HypothesisRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Rule(self.kind, first, second, conclusion)
 
 
-class DescribeHypothesesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DescribeHypothesesRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How hypotheses of a space stand: the key's private one or the team's shared one."""
 
-    target_space: PublicSpaceKind = "team_shared"
 
-
-class RunHypothesesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunHypothesesRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Look for hypotheses of a space as soon as a worker is free."""
 
-    target_space: PublicSpaceKind = "team_shared"
 
-
-class UpdateHypothesesRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UpdateHypothesesRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of one space. `outputs`: how many a run proposes at most. What is left out stays; a rule that comes with the service can be removed as well."""
 
-    target_space: PublicSpaceKind = "team_shared"
     enabled: bool | None = None
     outputs: Annotated[int, Meta(ge=1, le=50)] | None = None
     add_rules: Annotated[list[HypothesisRule], Meta(max_length=50)] = []

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
 from commonlore.domain.submission import IdempotencyKey, require_key
+from commonlore.domain.tenancy.place import SpaceName
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 MOST_EVENTS = 20
@@ -34,6 +35,7 @@ class SessionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     session_id: Name
     events: Annotated[list[SessionEvent], Meta(min_length=1, max_length=MOST_EVENTS)]
     target_space: Literal["private", "team_shared"] = "private"
+    space: SpaceName | None = None
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:

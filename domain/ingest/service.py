@@ -165,7 +165,7 @@ async def ingest_session(
 
 async def _open(ledger: SessionReader | SessionWriter, prepared: PreparedSession) -> Space:
     ledger.actor.require("write")
-    space = ledger.actor.target(prepared.request.target_space)
+    space = ledger.actor.target(prepared.request.target_space, prepared.request.space)
     await ledger.enter(space)
     return space
 
@@ -205,7 +205,9 @@ async def _write(
     evidence = tuple(_numbered(prepared.evidence[index], last + place) for place, index in enumerate(found.new, start=1))
     stored: list[StoredEvidence] = []
     if evidence:
-        request = RememberRequest(evidence=[item.proposal for item in evidence], target_space=prepared.request.target_space)
+        request = RememberRequest(
+            evidence=[item.proposal for item in evidence], target_space=prepared.request.target_space, space=prepared.request.space
+        )
         submission = Submission(claim, writer.actor, space, Prepared(request, prepared.request_sha256, evidence, ()), correlation_id)
         stored = await writer.store_evidence(submission, vectors, new_id=new_id)
         ids = {keys[index]: place.evidence_id for index, place in zip(found.new, stored, strict=True)}

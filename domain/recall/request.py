@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.recall.filters import RecallFilter
+from commonlore.domain.tenancy.place import SpaceName
 from commonlore.domain.time import TemporalView
 
 KnownIds = Annotated[list[UUID], Meta(max_length=200)]
@@ -22,8 +23,8 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     query: Annotated[str, Meta(min_length=1, max_length=512, description="What to look for, in plain words.")]
     limit: Annotated[int, Meta(ge=1, le=50, description="The most evidence to return.")] = 10
-    relationship_limit: Annotated[int, Meta(ge=0, le=20, description="The most direct relationships; 0 turns the lane off.")] = 5
-    community_limit: Annotated[int, Meta(ge=0, le=10, description="The most communities; 0 turns the lane off.")] = 3
+    relationship_limit: Annotated[int, Meta(ge=0, le=20, description="The most direct relationships; 0: none.")] = 5
+    community_limit: Annotated[int, Meta(ge=0, le=10, description="The most communities; 0: none.")] = 3
     community_relationship_limit: Annotated[int, Meta(ge=1, le=20, description="The most relationships in one community.")] = 5
     valid_at: Annotated[str | None, Meta(description="When the statement should hold, RFC 3339.")] = None
     known_at: Annotated[str | None, Meta(description="As known at this time, RFC 3339.")] = None
@@ -33,6 +34,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Annotated[list[UUID], Meta(max_length=50)], Meta(description="Only relationships that touch one of these entities.")
     ] = []
     filter: Annotated[RecallFilter | None, Meta(description="Narrow the lanes.")] = None
+    spaces: Annotated[list[SpaceName], Meta(max_length=20, description="Only these: private, team_shared or named ones.")] = []
     trace: Annotated[bool, Meta(description="Say why: ranks, reasons and times.")] = False
 
     def view(self) -> TemporalView:

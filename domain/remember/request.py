@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from commonlore.domain.checks import read_instant, require_visible
 from commonlore.domain.errors import invalid
 from commonlore.domain.submission import IdempotencyKey, require_key
+from commonlore.domain.tenancy.place import InSpace
 
 EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
 ValueType = Literal["string", "number", "boolean", "date", "date_time"]
@@ -181,12 +182,11 @@ class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise invalid(f"{pointer}/previous_source_revision", "expected only with source_key")
 
 
-class RememberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RememberRequest(InSpace, Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One call: 1 to 20 texts and up to 200 relationships read in them."""
 
     evidence: Annotated[list[EvidenceProposal], Meta(min_length=1, max_length=20)]
     relationships: Annotated[list[RelationshipProposal], Meta(max_length=200)] = []
-    target_space: Literal["private", "team_shared"] = "team_shared"
     idempotency_key: IdempotencyKey | None = None
 
     def validate(self) -> None:

@@ -53,6 +53,7 @@ class RememberResult(Struct, frozen=True, kw_only=True):
     processing_state: str
     search_state: SearchState
     space_kind: str
+    space: str | UnsetType = UNSET
     evidence: list[EvidenceResult]
     relationship_results: list[RelationshipResult]
     errors: list[dict[str, object]]

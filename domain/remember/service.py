@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from msgspec import json, structs
+from msgspec import UNSET, json, structs
 
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.ids import NewId
@@ -200,7 +200,7 @@ async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[
 
 async def _open(ledger: LedgerReader | LedgerWriter, prepared: Prepared) -> Space:
     ledger.actor.require("write")
-    space = ledger.actor.target(prepared.request.target_space)
+    space = ledger.actor.target(prepared.request.target_space, prepared.request.space)
     await ledger.enter(space)
     return space
 
@@ -291,6 +291,7 @@ def _conclude(
         processing_state="completed",
         search_state=combine(states),
         space_kind=submission.space.public_kind,
+        space=UNSET if submission.space.name is None else submission.space.name,
         evidence=evidence,
         relationship_results=results,
         errors=[],

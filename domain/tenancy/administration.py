@@ -15,7 +15,8 @@ from uuid import UUID
 
 from commonlore.domain.checks import has_visible
 from commonlore.domain.errors import Forbidden, NotVisible, invalid
-from commonlore.domain.tenancy.actor import SCOPES, Actor, MemoryBinding, Scope, SpaceKind, UnclaimedEvidence
+from commonlore.domain.tenancy.actor import SCOPES, Actor, MemoryBinding, PublicSpaceKind, Scope, SpaceKind, UnclaimedEvidence
+from commonlore.domain.tenancy.membership import Role
 from commonlore.domain.time import INSTANT_FORM, parse_instant, render_instant
 
 ProfileKind = Literal["human", "agent", "system"]
@@ -57,6 +58,7 @@ class Member:
     profile_kind: ProfileKind
     known_from: datetime
     retired_at: datetime | None = None
+    role: Role = "member"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,18 @@ def read_name(pointer: str, text: str) -> str:
         raise invalid(pointer, f"expected 1 to {NAME_LIMIT} characters, at least one of them visible")
     if any(unicodedata.category(character) in _REFUSED and character not in _JOINERS for character in name):
         raise invalid(pointer, "expected no control, line-break or hidden formatting characters")
+    return name
+
+
+def read_space_name(pointer: str, text: str) -> str:
+    """The stored form of the name of a space.
+
+    Raises:
+        Incorrect: as `read_name`, or a word that means another space.
+    """
+    name = read_name(pointer, text)
+    if name in get_args(PublicSpaceKind):
+        raise invalid(pointer, f"expected another name: {name} means a space that every team has")
     return name
 
 

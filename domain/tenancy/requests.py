@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import NAME_LIMIT, ProfileKind, read_name
+from commonlore.domain.tenancy.membership import Role
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 Expiry = Annotated[str, Meta(min_length=2, max_length=64, description="Hours or days such as 12h or 90d, or an RFC 3339 instant to come.")]
@@ -22,10 +23,11 @@ class ListRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class AddMemberRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person or an agent of the team."""
+    """A person or an agent of the team. `role`: the most that its keys may do; a key that may more raises it."""
 
     name: Name
     profile_kind: ProfileKind = "human"
+    role: Role = "member"
 
     def validate(self) -> None:
         """

@@ -16,7 +16,7 @@ from commonlore.domain.errors import Forbidden, NotVisible, invalid
 from commonlore.domain.ids import NewId
 from commonlore.domain.remember.result import CONTRACT_VERSION
 from commonlore.domain.submission import Claim, IdempotencyKey, Replay, Submissions, answer_once, first_answer, request_sha256, require_key
-from commonlore.domain.tenancy.actor import Actor, Space
+from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing, after_all
 
@@ -120,7 +120,8 @@ async def retract(request: RetractRequest, *, ledger: RetractionLedger, clock: C
     """Retract all of the evidence or, where one id is wrong, none; the stored answer of the same request as its JSON text.
 
     Raises:
-        Unauthenticated, Forbidden: the key is not valid or lacks the scope write; `wrong_owner`, an id of another member.
+        Unauthenticated, Forbidden: the key is not valid or lacks the scope write; `wrong_owner`, an id of another member;
+            `space_read_only`.
         NotVisible: `not_found`, an id that is nothing in the credential's spaces; foreign ids alike.
         Conflict: `idempotency_conflict`, the key belongs to another request.
     """
@@ -160,6 +161,8 @@ def _checked(request: RetractRequest, found: Mapping[Space, Mapping[UUID, Standi
             raise NotVisible("not_found", f"/evidence_ids/{place}: this credential sees no such evidence")
         if item.owner_profile_id != actor.profile_id:
             raise Forbidden("wrong_owner", f"/evidence_ids/{place}: the evidence belongs to another member")
+    for space in found:
+        require_writable(space)
     return list(found)
 
 

@@ -165,7 +165,7 @@ class Memory:
     async def remember(self, holder: Holder, /, **request: Any) -> dict[str, Any]:
         """`content=` for one text, or the whole request by its fields."""
         if "content" in request:
-            names = [name for name in request if name not in ("relationships", "target_space", "idempotency_key")]
+            names = [name for name in request if name not in ("relationships", "target_space", "space", "idempotency_key")]
             request = {"evidence": [{name: request.pop(name) for name in names}], **request}
         decoded = msgspec.convert(request, RememberRequest)
         return await self.operations.remember(holder.key, decoded, correlation_id="test")
@@ -212,7 +212,7 @@ class Memory:
 
     async def relate(self, holder: Holder, text: str, subject: str, predicate: str, target: str, **fields: Any) -> str:
         """One text with one relationship that it carries; the relationship's id."""
-        request = {name: fields.pop(name) for name in ("target_space", "speaker") if name in fields}
+        request = {name: fields.pop(name) for name in ("target_space", "space", "speaker") if name in fields}
         answer = await self.remember(holder, content=text, relationships=[a_relationship(subject, predicate, target, **fields)], **request)
         return str(answer["relationship_results"][0]["splits"][0]["relationship_id"])
 

@@ -224,6 +224,47 @@ def test_the_last_admin_key_stays(admin: Admin) -> None:
     )
 
 
+def test_the_last_administrator_keeps_its_role(admin: Admin) -> None:
+    """Until another member has an admin key; then a lower role takes from every key what it may beyond it, at once and for good."""
+    me = {"profile_id": str(admin.holder.profile_id)}
+    refused = [admin.ask("change_member_role", **me, role=role) for role in ("member", "reader")]
+    bob = admin.service.key(admin.team, "bob", scopes=ALL)
+    only_admin = admin.service.key(admin.team, "boss", scopes=("admin",))
+    changed = admin.service.client(bob).post("/v1/admin/change_member_role", json={**me, "role": "reader"}).json()
+
+    keys = {item["credential_id"]: item for item in Admin.walk(_by(admin, bob), "list_keys", 50)}
+    assert ([(409, "last_admin")] * 2, "reader") == ([refusal(answer)[:2] for answer in refused], changed["role"])
+    assert (["read"], "active") == (keys[str(admin.holder.credential_id)]["scopes"], keys[str(admin.holder.credential_id)]["state"])
+    assert "revoked" == keys[str(only_admin.credential_id)]["state"]
+    assert [403, 403, 200] == [
+        admin.client.post(path, json=body).status_code
+        for path, body in (
+            ("/v1/admin/list_keys", {}),
+            ("/v1/remember", {"evidence": [{"content": "no"}]}),
+            ("/v1/recall_memory", {"query": "x"}),
+        )
+    ]
+    assert (409, "last_admin") == refusal(
+        admin.service.client(bob).post("/v1/admin/change_member_role", json={"profile_id": str(bob.profile_id), "role": "member"})
+    )[:2]
+
+
+def _by(admin: Admin, holder: Holder) -> Admin:
+    """The same team by another administrator."""
+    other = object.__new__(Admin)
+    other.service, other.team, other.holder, other.client = admin.service, admin.team, holder, admin.service.client(holder)
+    return other
+
+
+def test_a_key_that_may_more_raises_the_role(admin: Admin) -> None:
+    """A member is what its keys may at most; a role alone makes no key."""
+    bob = admin.get("add_member", name="bob", role="reader")
+    issued = admin.get("create_key", profile_id=bob["profile_id"], scopes=["read", "write"])
+
+    assert ("reader", ["read", "write"]) == (bob["role"], issued["scopes"])
+    assert "member" == next(item["role"] for item in admin.walk("list_members", 50) if item["profile_id"] == bob["profile_id"])
+
+
 @pytest.mark.parametrize(("expires", "expected"), [("2020-01-01T00:00:00Z", "/expires"), ("soon", "/expires"), ("0d", "/expires")])
 def test_an_end_that_is_none_is_refused(admin: Admin, expires: str, expected: str) -> None:
     """By the field, for a new key and for a rotated one."""
@@ -469,13 +510,15 @@ def worked(service: Service, admin: Admin, name: str) -> dict[str, Any]:
 def test_an_answer_has_the_keys_of_its_schema(service: Service, admin: Admin, name: str) -> None:
     """What the document promises is what comes."""
     body = {**VALID[name]}
-    if name in ("retire_member", "create_key"):
+    if name in ("retire_member", "create_key", "set_space_access", "change_member_role", "why_not"):
         body["profile_id"] = admin.get("add_member", name="victim")["profile_id"]
     if name in ("rotate_key", "revoke_key"):
         body["credential_id"] = admin.get("create_key", profile_id=str(admin.holder.profile_id))["credential_id"]
     if name in ("quarantine_evidence", "release_evidence"):
         stored = admin.client.post("/v1/remember", json={"evidence": [{"content": "to be held"}]}).json()
         body["evidence_ids"] = [stored["evidence"][0]["evidence_id"]]
+    if name in ("rename_space", "list_space_access", "set_space_access"):
+        body["space_id"] = admin.get("create_space", name="a space")["space_id"]
     if name == "describe_conflict":
         body["conflict_id"] = contested(admin)
     if "entity" in name or "entities" in name or "predicate" in name:
