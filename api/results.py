@@ -5,7 +5,9 @@ The keys are those that the published client reads. Every answer may carry more;
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from commonlore.domain.recall.explanation import RecallTrace
 
@@ -52,6 +54,9 @@ class EvidenceOutcome(TypedDict):
     search_state: SearchState
     evidence_id: NotRequired[str]
     content_hash: NotRequired[str]
+    echo_of: NotRequired[
+        Annotated[list[str], Meta(description="Texts that were recalled within the last day and that this one quotes, the nearest first.")]
+    ]
     reason: NotRequired[str]
     message: NotRequired[str]
     remediation: NotRequired[str]
@@ -83,6 +88,7 @@ class SessionEventOutcome(TypedDict):
     processing_state: Literal["completed", "failed"]
     evidence_ids: list[str]
     search_state: SearchState
+    echo_of: NotRequired[list[str]]
     reason: NotRequired[str]
     message: NotRequired[str]
     remediation: NotRequired[str]

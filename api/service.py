@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -19,6 +19,7 @@ from commonlore.api.measure import current
 from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
 from commonlore.db.correct import PostgresCorrections
+from commonlore.db.echoes import RecentRecalls
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.ingest import PostgresSessions
 from commonlore.db.ledger import LedgerSession, PostgresLedger
@@ -72,6 +73,7 @@ class MemoryOperations:
     adapters: Adapters
     _used: dict[UUID, set[UUID]] = field(default_factory=dict)
     _last_read: SpacesLastRead = field(default_factory=SpacesLastRead)
+    _recent: RecentRecalls = field(default_factory=RecentRecalls)
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
         prepared = await self._prepared(sum(len(item.content) for item in request.evidence), lambda count: prepare(request, count_tokens=count))
@@ -84,7 +86,7 @@ class MemoryOperations:
 
     async def _remember(self, key: PresentedKey, prepared: Prepared, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
-        ledger = _NotedLedger(PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms), self.note)
+        ledger = _NotedLedger(PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms, self._recent), self.note)
         result = await remember(
             prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
         )
@@ -93,7 +95,7 @@ class MemoryOperations:
 
     async def ingest_session(self, key: PresentedKey, request: SessionRequest, *, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
-        sessions = PostgresSessions(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note)
+        sessions = PostgresSessions(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note, self._recent)
         prepared = await self._prepared(sum(len(event.text) for event in request.events), lambda count: prepare_session(request, count_tokens=count))
 
         def work() -> Awaitable[SessionResult | str]:
@@ -181,7 +183,8 @@ class MemoryOperations:
     async def _recall(self, key: PresentedKey, request: RecallRequest, record: Recorder) -> tuple[RecallResult, Actor]:
         adapters = self.adapters
         with record.step("parse_intent"):
-            intent = parse_intent(request, now=adapters.clock())
+            now = adapters.clock()
+            intent = parse_intent(request, now=now)
         embedding: asyncio.Future[QueryVector] | None = None
         if isinstance(adapters.embedder, ContractEmbedders) and adapters.embedder.is_remote:
             # Another machine may take its time: no snapshot waits for it, and nobody without a key makes it work.
@@ -215,6 +218,7 @@ class MemoryOperations:
                     record=record,
                     intent=intent,
                 )
+                self._recent.note(snapshot.actor, (item.evidence_id for item in result.results), now)
                 return result, snapshot.actor
             finally:
                 embedding.cancel()
@@ -261,6 +265,7 @@ class MemoryOperations:
         while True:
             await asyncio.sleep(_TOUCH_PERIOD_S)
             await self.flush_uses()
+            await self.flush_recalls()
 
     async def flush_uses(self) -> None:
         used, self._used = self._used, {}
@@ -269,6 +274,11 @@ class MemoryOperations:
                 await touch_credentials(self.adapters.pool, team_id, sorted(credential_ids), clock=self.adapters.clock)
             except CommonloreError:
                 self._used.setdefault(team_id, set()).update(credential_ids)
+
+    async def flush_recalls(self) -> None:
+        """Tell other processes what this one recalled, so that they know an echo of it. What cannot be told now is told the next time."""
+        with suppress(CommonloreError):
+            await self._recent.flush(self.adapters.pool, self.adapters.clock())
 
 
 async def _tried(write: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from commonlore.db.echoes import RecentRecalls
 from commonlore.db.ledger import LedgerSession
 from commonlore.db.session import Pool, actor_transaction
 from commonlore.db.sql import statements
@@ -31,12 +32,13 @@ class PostgresSessions:
     clock: Clock
     timeout_ms: int
     note: Callable[[Actor], None]
+    recent: RecentRecalls = field(default_factory=RecentRecalls)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[IngestSession]:
         async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms, snapshot=True) as (actor, transaction):
             self.note(actor)
-            yield IngestSession(actor, transaction)
+            yield IngestSession(actor, transaction, self.recent)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[IngestSession]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,14 +13,16 @@ from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import read_generation, write_changes
 from commonlore.db.conflict_decisions import recite, require_case
 from commonlore.db.conflicts import Write
+from commonlore.db.echoes import RecentRecalls, keep_echoes, read_recalled
 from commonlore.db.evidence_rows import store_evidence
-from commonlore.db.session import Pool, actor_transaction
+from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.settlement import settle
 from commonlore.db.sources import exclude_older_revisions
 from commonlore.db.sql import statements
 from commonlore.db.submissions import Session, lock_ledger
 from commonlore.db.withdrawal import end_evidence, read_standing
 from commonlore.domain.ids import NewId
+from commonlore.domain.ledger.echo import Echo, Recalled
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
@@ -35,6 +37,7 @@ from commonlore.domain.remember.prepare import Prepared, PreparedRelationship
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.resolve import KnownEntity, NameState
 from commonlore.domain.remember.service import StoredEvidence, Submission
+from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing
@@ -52,11 +55,12 @@ class PostgresLedger:
     key: PresentedKey
     clock: Clock
     timeout_ms: int
+    recent: RecentRecalls = field(default_factory=RecentRecalls)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[LedgerSession]:
         async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms, snapshot=True) as (actor, transaction):
-            yield LedgerSession(actor, transaction)
+            yield LedgerSession(actor, transaction, self.recent)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[LedgerSession]:
@@ -65,7 +69,18 @@ class PostgresLedger:
 
 
 class LedgerSession(Session):
-    """`LedgerReader` and `LedgerWriter` inside one transaction."""
+    """`LedgerReader` and `LedgerWriter` inside one transaction. `recent`: what this process recalled, for reads before a write."""
+
+    def __init__(self, actor: Actor, transaction: TeamTransaction, recent: RecentRecalls | None = None) -> None:
+        super().__init__(actor, transaction)
+        self._recent = recent or RecentRecalls()
+
+    async def read_recalled(self) -> list[Recalled]:
+        assert self._space is not None and self._transaction.began is not None
+        return await read_recalled(self._transaction, self.actor, self._space, self._recent, self._transaction.began)
+
+    async def keep_echoes(self, echoes: Mapping[UUID, Echo], now: datetime) -> None:
+        await keep_echoes(self._transaction, echoes, now)
 
     async def read_contract_key(self) -> str | None:
         row = await (await self._transaction.execute(_INSTALLATION["read_contract"])).fetchone()

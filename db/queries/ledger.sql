@@ -120,9 +120,11 @@ where (v.value_type, v.canonical_value) in (select * from unnest(%(types)s::text
 
 -- name: read_cited
 -- Evidence of this space by id, for proposals that cite what is stored already.
-select e.evidence_id, e.content, e.speaker, e.authority, coalesce(e.source_group, s.source_key, e.source, e.evidence_id::text) as source_group_key
+select e.evidence_id, e.content, e.speaker, e.authority,
+       coalesce(q.source_group_key, e.source_group, s.source_key, e.source, e.evidence_id::text) as source_group_key
 from commonlore.evidence e
 left join commonlore.evidence_source s on s.team_id = e.team_id and s.space_epoch = e.space_epoch and s.source_id = e.source_id
+left join commonlore.evidence_echo q on q.team_id = e.team_id and q.space_epoch = e.space_epoch and q.evidence_id = e.evidence_id
 where e.evidence_id = any(%(evidence_ids)s::uuid[])
   and not exists (
       select from commonlore.evidence_exclusion x

@@ -18,6 +18,7 @@ class EventResult(Struct, frozen=True, kw_only=True):
     processing_state: Literal["completed"]
     evidence_ids: list[UUID]
     search_state: SearchState
+    echo_of: list[UUID] | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     message: str | UnsetType = UNSET
     remediation: str | UnsetType = UNSET

@@ -25,12 +25,13 @@ from commonlore.domain.ids import NewId
 from commonlore.domain.ingest.events import USER, KnownEvent, Said, Sorted, event_sha256, session_name, session_sha256, sort_events, user_name
 from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.ingest.result import EventResult, SessionResult
+from commonlore.domain.ledger.echo import Echo, find_echoes
 from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence, prepare_evidence
 from commonlore.domain.remember.request import EvidenceProposal, RememberRequest
 from commonlore.domain.remember.result import CONTRACT_VERSION
-from commonlore.domain.remember.service import QUARANTINED, LedgerReader, LedgerWriter, StoredEvidence, Submission, gone_warnings
+from commonlore.domain.remember.service import QUARANTINED, LedgerReader, LedgerWriter, StoredEvidence, Submission, gone_warnings, store_with_echoes
 from commonlore.domain.submission import Claim, answer_once, first_answer, request_sha256
 from commonlore.domain.tenancy.actor import Space
 from commonlore.domain.time import Clock
@@ -62,6 +63,15 @@ class SessionEvents:
     session_sha256: bytes
     evidence_ids: Mapping[bytes, UUID]
     last_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One call on its way: what stands for it, and where it goes."""
+
+    claim: Claim
+    space: Space
+    correlation_id: str
 
 
 class SessionReader(LedgerReader, Protocol):
@@ -150,6 +160,8 @@ async def ingest_session(
             return await _repeated(reader, first_answer(prepared.request_sha256, replay))
         found = await _sort(reader, prepared)
         served = await reader.read_contract_key()
+        recalled = await reader.read_recalled()
+    echoes = find_echoes([item.runs for item in prepared.evidence], recalled)
     texts = [part.search_text for index in found.new for part in prepared.evidence[index].parts if part.embeddable]
     vectors, warnings = await embed_inline(list(dict.fromkeys(texts)), embedder, served, most=INLINE_VECTORS)
     async with ledger.writing() as writer:
@@ -157,7 +169,7 @@ async def ingest_session(
         claim = Claim(new_id(), KIND, key, prepared.request_sha256, clock())
 
         async def write() -> SessionResult:
-            return await _write(writer, prepared, claim, space, vectors, warnings, new_id, correlation_id)
+            return await _write(writer, prepared, Taken(claim, space, correlation_id), vectors, echoes, warnings, new_id)
 
         answer = await answer_once(writer, claim, write)
         return await _repeated(writer, answer) if isinstance(answer, str) else answer
@@ -190,13 +202,13 @@ async def _repeated(ledger: SessionReader, stored: str) -> str:
 async def _write(
     writer: SessionWriter,
     prepared: PreparedSession,
-    claim: Claim,
-    space: Space,
+    call: Taken,
     vectors: Mapping[str, Vectors],
+    echoes: Mapping[int, Echo],
     warnings: list[str],
     new_id: NewId,
-    correlation_id: str,
 ) -> SessionResult:
+    claim = call.claim
     session = session_sha256(prepared.request)
     last = await writer.open_session(session, claim.now)
     keys = prepared.keys(writer.actor.profile_id)
@@ -208,8 +220,9 @@ async def _write(
         request = RememberRequest(
             evidence=[item.proposal for item in evidence], target_space=prepared.request.target_space, space=prepared.request.space
         )
-        submission = Submission(claim, writer.actor, space, Prepared(request, prepared.request_sha256, evidence, ()), correlation_id)
-        stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+        submission = Submission(claim, writer.actor, call.space, Prepared(request, prepared.request_sha256, evidence, ()), call.correlation_id)
+        own = {place: echoes[index] for place, index in enumerate(found.new) if index in echoes}
+        stored = await store_with_echoes(writer, submission, vectors, own, new_id)
         ids = {keys[index]: place.evidence_id for index, place in zip(found.new, stored, strict=True)}
         await writer.keep_events(SessionEvents(session, ids, last + len(ids)), claim.now)
     new = {index: _accepted(prepared, index, place, vectors) for index, place in zip(found.new, stored, strict=True)}
@@ -218,7 +231,7 @@ async def _write(
         await writer.enqueue_embedding()
     readable = [len(item.proposal.content) for item, place in zip(evidence, stored, strict=True) if not place.is_quarantined]
     briefs = [BriefKey("read_session", (claim.submission_id,), window).text for window in range(windows_of(readable))]
-    return _conclude(claim, space, events, briefs, [*warnings, *_gone(known)], correlation_id)
+    return _conclude(call, events, briefs, [*warnings, *_gone(known)])
 
 
 def _numbered(item: PreparedEvidence, sequence: int) -> PreparedEvidence:
@@ -231,7 +244,8 @@ def _accepted(prepared: PreparedSession, index: int, place: StoredEvidence, vect
     if not place.is_quarantined:
         embedded = all(part.search_text in vectors for part in prepared.evidence[index].parts if part.embeddable)
         state = "current" if embedded else "pending"
-    return _result(prepared, index, "accepted", [place.evidence_id], state, QUARANTINED if place.is_quarantined else {})
+    result = _result(prepared, index, "accepted", [place.evidence_id], state, QUARANTINED if place.is_quarantined else {})
+    return structs.replace(result, echo_of=list(place.echo.evidence_ids)) if place.echo else result
 
 
 def _duplicate(prepared: PreparedSession, index: int, found: Sorted, new: Mapping[int, EventResult], before: KnownEvent | None) -> EventResult:
@@ -264,16 +278,16 @@ def _gone(known: Mapping[bytes, KnownEvent]) -> list[str]:
     return [f"evidence {key} is {end} now; an event that was taken in before is not stored again" for key, end in gone]
 
 
-def _conclude(claim: Claim, space: Space, events: list[EventResult], briefs: list[str], warnings: list[str], correlation_id: str) -> SessionResult:
+def _conclude(call: Taken, events: list[EventResult], briefs: list[str], warnings: list[str]) -> SessionResult:
     accepted = sum(event.disposition == "accepted" for event in events)
     return SessionResult(
         contract_version=CONTRACT_VERSION,
-        submission_id=claim.submission_id,
+        submission_id=call.claim.submission_id,
         submission_kind=KIND,
-        correlation_id=correlation_id,
+        correlation_id=call.correlation_id,
         processing_state="completed",
         search_state=combine(tuple(event.search_state for event in events)),
-        space_kind=space.public_kind,
+        space_kind=call.space.public_kind,
         accepted_event_count=accepted,
         duplicate_event_count=len(events) - accepted,
         events=events,

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from commonlore.domain.checks import read_instant
 from commonlore.domain.errors import invalid
+from commonlore.domain.ledger.echo import runs_of
 from commonlore.domain.ledger.evidence import content_sha256
 from commonlore.domain.ledger.predicate import predicate_key
 from commonlore.domain.ledger.signals import Signal, scan
@@ -50,6 +51,7 @@ class PreparedEvidence:
     occurred_at: datetime | None
     parts: tuple[Part, ...]
     signals: tuple[Signal, ...] = ()
+    runs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def prepare_evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Cal
         occurred_at=read_instant(f"{pointer}/occurred_at", proposal.occurred_at),
         parts=tuple(parts),
         signals=scan(proposal.content),
+        runs=tuple(runs_of(proposal.content)),
     )
 
 

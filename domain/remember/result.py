@@ -38,6 +38,7 @@ class EvidenceResult(Struct, frozen=True, kw_only=True):
     evidence_id: UUID
     content_hash: str
     parts: int
+    echo_of: list[UUID] | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     message: str | UnsetType = UNSET
     remediation: str | UnsetType = UNSET

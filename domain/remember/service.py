@@ -20,6 +20,7 @@ from msgspec import UNSET, json, structs
 
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.ids import NewId
+from commonlore.domain.ledger.echo import Echo, Recalled, find_echoes
 from commonlore.domain.ledger.evidence import source_group_key
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.settlement import Settled
@@ -70,13 +71,15 @@ class Submission:
 class StoredEvidence:
     """Where one text of the request lies now. `is_new` is false for a later sighting.
 
-    `is_quarantined`: its scan called for it. `revised_source_id`: the source whose older revisions end with this write.
+    `is_quarantined`: its scan called for it. `revised_source_id`: the source whose older revisions end with this write. `echo`: what a new
+    text quotes of what was recalled shortly before.
     """
 
     evidence_id: UUID
     is_new: bool
     is_quarantined: bool = False
     revised_source_id: UUID | None = None
+    echo: Echo | None = None
 
 
 class LedgerReader(Protocol):
@@ -92,6 +95,10 @@ class LedgerReader(Protocol):
 
     async def read_names(self, prepared: Prepared) -> NameState: ...
 
+    async def read_recalled(self) -> list[Recalled]:
+        """What was recalled shortly before in the spaces that the actor reads."""
+        ...
+
     async def read_contract_key(self) -> str | None:
         """The embedding contract whose vectors are stored and searched."""
         ...
@@ -105,6 +112,10 @@ class LedgerWriter(Withdrawer, CaseWriter, Submissions, Protocol):
     async def enter(self, space: Space) -> None: ...
 
     async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]: ...
+
+    async def keep_echoes(self, echoes: Mapping[UUID, Echo], now: datetime) -> None:
+        """Keep of new texts, by their ids, what they are echoes of."""
+        ...
 
     async def lock_ledger(self, now: datetime) -> datetime:
         """Until the transaction ends, no other writer resolves names in this space; the instant of what is decided from here on."""
@@ -153,12 +164,14 @@ async def remember(
             return await _repeated(reader, first_answer(prepared.request_sha256, replay))
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
         served = await reader.read_contract_key()
+        recalled = await reader.read_recalled()
+    echoes = find_echoes([item.runs for item in prepared.evidence], recalled)
     vectors, warnings = await embed_inline(_foresee(prepared, names, new_id), embedder, served)
     async with ledger.writing() as writer:
         space = await _open(writer, prepared)
         claim = Claim(new_id(), KIND, key, prepared.request_sha256, clock())
         submission = Submission(claim, writer.actor, space, prepared, correlation_id)
-        answer = await answer_once(writer, claim, lambda: _write(writer, submission, vectors, warnings, new_id))
+        answer = await answer_once(writer, claim, lambda: _write(writer, submission, vectors, echoes, warnings, new_id))
         return await _repeated(writer, answer) if isinstance(answer, str) else answer
 
 
@@ -178,9 +191,16 @@ def gone_warnings(standing: Mapping[UUID, Standing]) -> list[str]:
     return [f"evidence {key} is {state} now; this call stored nothing" for key, state in gone]
 
 
-async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[str, Vectors], warnings: list[str], new_id: NewId) -> RememberResult:
+async def _write(
+    writer: LedgerWriter,
+    submission: Submission,
+    vectors: Mapping[str, Vectors],
+    echoes: Mapping[int, Echo],
+    warnings: list[str],
+    new_id: NewId,
+) -> RememberResult:
     prepared = submission.prepared
-    stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+    stored = await store_with_echoes(writer, submission, vectors, echoes, new_id)
     withdrawn = await withdraw(
         prepared.request,
         stored,
@@ -196,6 +216,17 @@ async def _write(writer: LedgerWriter, submission: Submission, vectors: Mapping[
     if result.search_state == "pending":
         await writer.enqueue_embedding()
     return result
+
+
+async def store_with_echoes(
+    writer: LedgerWriter, submission: Submission, vectors: Mapping[str, Vectors], echoes: Mapping[int, Echo], new_id: NewId
+) -> list[StoredEvidence]:
+    """Store the texts, and keep of the new ones what they are echoes of. `echoes`: by the index of the text."""
+    stored = await writer.store_evidence(submission, vectors, new_id=new_id)
+    stored = [replace(place, echo=echoes.get(index)) if place.is_new else place for index, place in enumerate(stored)]
+    if kept := {place.evidence_id: place.echo for place in stored if place.echo is not None}:
+        await writer.keep_echoes(kept, submission.now)
+    return stored
 
 
 async def _open(ledger: LedgerReader | LedgerWriter, prepared: Prepared) -> Space:
@@ -256,7 +287,8 @@ def _unseen(prepared: Prepared, known_cited: Mapping[UUID, Cited]) -> list[str]:
 def _cited(item: PreparedEvidence, place: StoredEvidence) -> Cited:
     proposal = item.proposal
     text = CitedText(proposal.content, proposal.speaker)
-    return Cited(place.evidence_id, text, source_group_key(proposal, place.evidence_id), proposal.authority, place.is_quarantined)
+    group = place.echo.source_group_key if place.echo else source_group_key(proposal, place.evidence_id)
+    return Cited(place.evidence_id, text, group, proposal.authority, place.is_quarantined)
 
 
 def _settled(results: list[RelationshipResult], changes: Mapping[UUID, Settled]) -> list[RelationshipResult]:
@@ -314,5 +346,6 @@ def _evidence_result(
         evidence_id=place.evidence_id,
         content_hash="sha256:" + item.content_sha256.hex(),
         parts=len(item.parts),
+        echo_of=list(place.echo.evidence_ids) if place.echo else UNSET,
         **fields,
     )

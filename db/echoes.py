@@ -1,0 +1,133 @@
+"""Which texts were recalled shortly before, and which new ones quote them: in the process at once, in the database by batches.
+
+A recall only notes ids in memory. Another process learns of them with the next batch, so an echo that is stored there within
+that time is missed; so is one after a crash that lost a batch. What is lost is a warning, never a text.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from commonlore.db.backlog import open_space
+from commonlore.db.session import Pool, TeamTransaction, team_transaction
+from commonlore.db.sql import statements
+from commonlore.domain.errors import CommonloreError
+from commonlore.domain.ledger.echo import MOST_CHARS, MOST_RECALLED, RETENTION_S, Echo, Recalled, runs_of
+from commonlore.domain.tenancy.actor import Actor, Space
+
+_SQL = statements("echo")
+_MOST_TEAMS = 1_000
+_MOST_KNOWN, _MOST_RUNS = 5_000, 500_000
+
+
+@dataclass(slots=True)
+class RecentRecalls:
+    """What this process recalled. Bounded: ids of `MOST_RECALLED` texts a team, and the runs of some texts that were compared."""
+
+    _ids: OrderedDict[UUID, OrderedDict[UUID, datetime]] = field(default_factory=OrderedDict)
+    _waiting: dict[UUID, dict[UUID, datetime]] = field(default_factory=dict)
+    _spaces: dict[UUID, set[UUID]] = field(default_factory=dict)
+    _runs: OrderedDict[UUID, tuple[UUID, frozenset[int]]] = field(default_factory=OrderedDict)
+    _kept_runs: int = 0
+
+    def note(self, actor: Actor, evidence_ids: Iterable[UUID], now: datetime) -> None:
+        """A recall returned these texts. No I/O."""
+        ids = self._ids.setdefault(actor.team_id, OrderedDict())
+        self._ids.move_to_end(actor.team_id)
+        waiting = self._waiting.setdefault(actor.team_id, {})
+        for key in evidence_ids:
+            ids[key] = waiting[key] = now
+            ids.move_to_end(key)
+        while len(ids) > MOST_RECALLED:
+            ids.popitem(last=False)
+        if len(waiting) > 10 * MOST_RECALLED:
+            del waiting[next(iter(waiting))]
+        self._spaces.setdefault(actor.team_id, set()).update(space.space_id for space in actor.spaces_to_read)
+        while len(self._ids) > _MOST_TEAMS:
+            team_id, _ = self._ids.popitem(last=False)
+            self._waiting.pop(team_id, None)
+            self._spaces.pop(team_id, None)
+
+    def of(self, team_id: UUID, since: datetime) -> list[UUID]:
+        return [key for key, noted in self._ids.get(team_id, {}).items() if noted >= since]
+
+    def known(self, team_id: UUID) -> list[UUID]:
+        """The texts of a team whose runs are at hand."""
+        return [key for key, (owner, _) in self._runs.items() if owner == team_id]
+
+    def runs(self, team_id: UUID, evidence_id: UUID, content: str | None) -> frozenset[int]:
+        """The runs of a text, which never changes; `content` is needed the first time."""
+        if content is not None and evidence_id not in self._runs:
+            made = frozenset(runs_of(content))
+            self._runs[evidence_id] = (team_id, made)
+            self._kept_runs += len(made)
+            while len(self._runs) > _MOST_KNOWN or (self._kept_runs > _MOST_RUNS and len(self._runs) > 1):
+                self._kept_runs -= len(self._runs.popitem(last=False)[1][1])
+        return self._runs.get(evidence_id, (team_id, frozenset()))[1]
+
+    async def flush(self, pool: Pool, now: datetime) -> None:
+        """Keep what was noted since the last time, for other processes, and forget what is too old.
+
+        Raises:
+            CommonloreError: the database did not take it; it is kept for the next time.
+        """
+        waiting, self._waiting = self._waiting, {}
+        spaces, self._spaces = self._spaces, {}
+        for team_id, noted in waiting.items():
+            try:
+                await _keep_recalled(pool, team_id, spaces.get(team_id, set()), noted, now)
+            except CommonloreError:
+                self._waiting.setdefault(team_id, {}).update(noted)
+                self._spaces.setdefault(team_id, set()).update(spaces.get(team_id, ()))
+                raise
+
+
+async def _keep_recalled(pool: Pool, team_id: UUID, space_ids: Collection[UUID], noted: Mapping[UUID, datetime], now: datetime) -> None:
+    async with team_transaction(pool, team_id, timeout_ms=5_000) as transaction:
+        for space_id in sorted(space_ids):
+            if await open_space(transaction, space_id):
+                await transaction.execute(_SQL["keep_recalled"], evidence_ids=list(noted), instants=list(noted.values()))
+                await transaction.execute(_SQL["forget_recalled"], before=now - timedelta(seconds=RETENTION_S))
+
+
+async def read_recalled(transaction: TeamTransaction, actor: Actor, target: Space, recent: RecentRecalls, now: datetime) -> list[Recalled]:
+    """What was recalled within the last day in the spaces that the actor reads. The target space is open afterwards."""
+    since = now - timedelta(seconds=RETENTION_S)
+    ids, known = recent.of(actor.team_id, since), recent.known(actor.team_id)
+    found: list[Recalled] = []
+    for space in [item for item in actor.spaces_to_read if item.has_content]:
+        await transaction.enter(space.space_id)
+        cursor = await transaction.execute(
+            _SQL["read_recalled"], since=since, most=MOST_RECALLED, evidence_ids=ids, known_ids=known, chars=MOST_CHARS
+        )
+        found += [
+            Recalled(
+                row["evidence_id"],
+                row["source_group_key"],
+                space.space_id == target.space_id,
+                recent.runs(actor.team_id, row["evidence_id"], row["content"]),
+            )
+            for row in await cursor.fetchall()
+        ]
+    await transaction.enter(target.space_id)
+    return found
+
+
+async def keep_echoes(transaction: TeamTransaction, echoes: Mapping[UUID, Echo], now: datetime) -> None:
+    """Keep of new texts, by their ids, what they are echoes of."""
+    rows: Sequence[dict[str, object]] = [
+        {
+            "evidence_id": key,
+            "echoed_evidence_id": echo.kept_id,
+            "source_group_key": echo.source_group_key,
+            "shared_percent": echo.shared_percent,
+        }
+        for key, echo in sorted(echoes.items())
+    ]
+    await transaction.execute(_SQL["keep_echoes"], rows=msgspec.json.encode(rows).decode(), now=now)
