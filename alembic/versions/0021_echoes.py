@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0019"
-down_revision = "0018"
+revision = "0021"
+down_revision = "0020"
 
 
 def upgrade() -> None:
