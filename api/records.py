@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import cast
 
 from commonlore.api.admitting import Admitting
 from commonlore.api.feedback import describe_feedback
 from commonlore.api.feedback_table import FeedbackReport, FeedbackSwitch
 from commonlore.api.records_table import AuditEntryShown, AuditList, SealList, SealShown
-from commonlore.db import audit_log, feedback
+from commonlore.api.retention_table import RequestedRetention, RetentionCountsShown, RetentionDescription, RetentionRuleShown
+from commonlore.db import audit_log, feedback, retention
+from commonlore.db.jobs import enqueue
+from commonlore.db.session import TeamTransaction
 from commonlore.domain.audit.entry import Seal, SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
 from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
+from commonlore.domain.jobs.kind import APPLY_RETENTION
+from commonlore.domain.retention.rule import DescribeRetentionRequest, RunRetentionRequest, UpdateRetentionRequest
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
 from commonlore.domain.time import render_instant
@@ -35,7 +42,8 @@ class TeamRecords(Admitting):
 
     async def list_audit_seals(self, key: PresentedKey, request: ListSealsRequest, *, correlation_id: str) -> SealList:
         async with self._admitted(key, reads=True) as (_, transaction, _):
-            found = await audit_log.verify_seals(transaction, after=request.after, limit=request.limit, removed_to=0)
+            removed_to = (await retention.read_retention(transaction)).audit_removed_to
+            found = await audit_log.verify_seals(transaction, after=request.after, limit=request.limit, removed_to=removed_to)
             head = await audit_log.last_seal(transaction)
             waiting = await audit_log.count_unsealed(transaction)
         last = found[-1][0].ordinal if found else 0
@@ -54,6 +62,33 @@ class TeamRecords(Admitting):
     async def update_feedback(self, key: PresentedKey, request: UpdateFeedbackRequest, *, correlation_id: str) -> FeedbackSwitch:
         async with self._admitted(key) as (_, transaction, _):
             return {"enabled": await feedback.set_enabled(transaction, enabled=request.enabled)}
+
+    async def describe_retention(self, key: PresentedKey, request: DescribeRetentionRequest, *, correlation_id: str) -> RetentionDescription:
+        async with self._admitted(key, reads=True) as (_, transaction, now):
+            return await _retention(transaction, request, now)
+
+    async def update_retention(self, key: PresentedKey, request: UpdateRetentionRequest, *, correlation_id: str) -> RetentionDescription:
+        request.validate()
+        async with self._admitted(key) as (_, transaction, now):
+            found = await retention.read_retention(transaction)
+            await retention.set_rule(transaction, found.rule.changed(request))
+            return await _retention(transaction, DescribeRetentionRequest(), now)
+
+    async def run_retention(self, key: PresentedKey, request: RunRetentionRequest, *, correlation_id: str) -> RequestedRetention:
+        async with self._admitted(key) as (_, transaction, _):
+            job_id = await enqueue(transaction, APPLY_RETENTION)
+        return {"job_id": str(job_id) if job_id else None}
+
+
+async def _retention(transaction: TeamTransaction, request: DescribeRetentionRequest, now: datetime) -> RetentionDescription:
+    found = await retention.read_retention(transaction)
+    rule = found.rule.changed(request)
+    counts = await retention.preview(transaction, rule, removed_to=found.audit_removed_to, now=now)
+    return {
+        "rule": cast(RetentionRuleShown, asdict(rule)),
+        "would_remove": cast(RetentionCountsShown, asdict(counts)),
+        "last_run_at": render_instant(found.last_run_at) if found.last_run_at else None,
+    }
 
 
 def _seal(seal: Seal, state: SealState) -> SealShown:

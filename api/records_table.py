@@ -8,10 +8,12 @@ from typing import Annotated, Any, Protocol, TypedDict
 from msgspec import Meta, Struct
 
 from commonlore.api.feedback_table import FEEDBACK_ADMIN, FeedbackReport, FeedbackSwitch
+from commonlore.api.retention_table import RETENTION, RequestedRetention, RetentionDescription
 from commonlore.domain.audit.act import ActorKind, AuditOutcome
 from commonlore.domain.audit.entry import SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
 from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
+from commonlore.domain.retention.rule import DescribeRetentionRequest, RunRetentionRequest, UpdateRetentionRequest
 from commonlore.domain.tenancy.key import PresentedKey
 
 Count = Annotated[int, Meta(ge=0)]
@@ -77,6 +79,12 @@ class RecordOperations(Protocol):
 
     async def update_feedback(self, key: PresentedKey, request: UpdateFeedbackRequest, *, correlation_id: str) -> FeedbackSwitch: ...
 
+    async def describe_retention(self, key: PresentedKey, request: DescribeRetentionRequest, *, correlation_id: str) -> RetentionDescription: ...
+
+    async def update_retention(self, key: PresentedKey, request: UpdateRetentionRequest, *, correlation_id: str) -> RetentionDescription: ...
+
+    async def run_retention(self, key: PresentedKey, request: RunRetentionRequest, *, correlation_id: str) -> RequestedRetention: ...
+
 
 RECORDS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object]], ...] = (
     (
@@ -96,4 +104,5 @@ RECORDS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object
         {"limit": 10},
     ),
     *FEEDBACK_ADMIN,
+    *RETENTION,
 )

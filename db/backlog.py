@@ -17,6 +17,7 @@ from commonlore.db.hypothesis_runs import is_proposal_due
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
 from commonlore.db.projection import tend_generations
+from commonlore.db.retention import is_retention_due
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import read_indexes
@@ -24,6 +25,7 @@ from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ids import new_id
 from commonlore.domain.jobs.kind import (
+    APPLY_RETENTION,
     EMBED_CONTRACT,
     EMBED_PARTS,
     FOLD_STATISTICS,
@@ -185,6 +187,8 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
         asked = await tend_generations(transaction, kept, now=now)
         if await is_seal_due(transaction, now):
             asked += await _ask(transaction, SEAL_AUDIT, None)
+        if await is_retention_due(transaction, now):
+            asked += await _ask(transaction, APPLY_RETENTION, None)
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:

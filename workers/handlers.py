@@ -10,6 +10,7 @@ from uuid import UUID
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.rendering import render_documents
 from commonlore.domain.jobs.kind import (
+    APPLY_RETENTION,
     BUILD_GENERATION,
     CLEAR_GENERATION,
     DETECT_COMMUNITIES,
@@ -25,6 +26,7 @@ from commonlore.domain.jobs.kind import (
     SWEEP,
     TEND_VECTOR_INDEXES,
 )
+from commonlore.workers.apply_retention import apply_retention
 from commonlore.workers.build_generation import build_generation, clear_generation
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_contract, embed_parts
@@ -68,6 +70,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         PROPOSE_HYPOTHESES.name: propose_hypotheses,
         TEND_VECTOR_INDEXES.name: tend_vector_indexes,
         DROP_VECTOR_INDEXES.name: drop_vector_indexes,
+        APPLY_RETENTION.name: apply_retention,
         SEAL_AUDIT.name: seal_audit,
         SWEEP.name: _sweep,
     }

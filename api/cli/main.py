@@ -46,6 +46,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
     "space": Lazy("commonlore.api.cli.space", "space", "List and name the spaces of a team, and say who may do what there."),
     "audit": Lazy("commonlore.api.cli.audit", "audit", "List, export and verify the log of who did what."),
+    "retention": Lazy("commonlore.api.cli.retention", "retention", "Preview, set and run what is removed by its age."),
     "feedback": Lazy("commonlore.api.cli.feedback", "feedback", "Switch on that recalls are kept for feedback, and switch it off."),
     "report": Lazy("commonlore.api.cli.feedback", "report", "Show what callers say of recalls."),
     "jobs": Lazy("commonlore.api.cli.jobs", "jobs", "List, watch, cancel and retry the work that waits or runs."),

@@ -42,9 +42,12 @@ TEAM_TABLES = frozenset(
         "feedback_result",
         "recall_feedback",
         "feedback_mark",
+        "retention_rule",
     )
 )
-DEFINER_FUNCTIONS = frozenset(f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers"))
+DEFINER_FUNCTIONS = frozenset(
+    f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers", "remove_audit")
+)
 TEAM_CONDITION = "(team_id = (NULLIF(current_setting('commonlore.team_id'::text, true), ''::text))::uuid)"
 SPACE_CONDITION = f"({TEAM_CONDITION} AND (space_epoch = (NULLIF(current_setting('commonlore.space_epoch'::text, true), ''::text))::bigint))"
 _EXTRA_POLICIES = {("team", "list_teams"): ("r", True, ["commonlore_owner", "commonlore_worker"], "true", None)}

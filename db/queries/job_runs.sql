@@ -163,10 +163,14 @@ select exists (select from procrastinate.procrastinate_jobs j where j.queueing_l
     ) as is_cared_for;
 
 -- name: forget_ended
--- Reports of jobs that ended long ago, and what is left of them in the queue.
+-- Reports of jobs that ended long ago by the team's rule of retention, and what is left of them in the queue.
 with gone as (
     delete from commonlore.job r
-    where r.finished_at < now() - case when r.state in ('dead', 'cancelled') then interval '30 days' else interval '7 days' end
+    using (select coalesce((select k.job_days from commonlore.retention_rule k
+                            where true
+                              and k.team_id = %(team_id)s::uuid -- tenant
+                           ), 30) as days) d
+    where r.finished_at < now() - case when r.state in ('dead', 'cancelled') then d.days else least(d.days, 7) end * interval '1 day'
       and r.team_id = %(team_id)s::uuid -- tenant
     returning r.queue_number
 )

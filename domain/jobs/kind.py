@@ -89,6 +89,8 @@ TEND_VECTOR_INDEXES = JobKind(
 DROP_VECTOR_INDEXES = JobKind("drop_vector_indexes", "indexes", "installation")
 # Puts seals on the entries of a team's audit log that wait for one.
 SEAL_AUDIT = JobKind("seal_audit", "upkeep", "team", priority=-5)
+# Removes what a team keeps for a time only and whose time is over.
+APPLY_RETENTION = JobKind("apply_retention", "upkeep", "team", priority=-20)
 # Finds what waits in every space; runs by the clock, for the installation as a whole.
 SWEEP = JobKind("sweep", "upkeep", "installation")
 
@@ -109,6 +111,7 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
             TEND_VECTOR_INDEXES,
             DROP_VECTOR_INDEXES,
             SEAL_AUDIT,
+            APPLY_RETENTION,
             SWEEP,
         )
     }

@@ -37,6 +37,7 @@ OWNERS = {
     "contract_change": "owner",
     "audit_seal": "worker",
     "feedback_removal": "worker",
+    "retention_run": "worker",
 }
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")

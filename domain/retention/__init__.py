@@ -1,0 +1,1 @@
+"""What is kept for a time only, and for how long."""
