@@ -179,6 +179,7 @@ class EvidenceOutcome(TypedDict):
 
     content_hash: NotRequired[str]
     disposition: Literal["not_stored", "stored"]
+    echo_of: NotRequired[list[str]]
     error: NotRequired[PublicError | None]
     evidence_id: NotRequired[str]
     evidence_index: int
@@ -269,6 +270,7 @@ class SessionEventOutcome(TypedDict):
     """What became of one event. `duplicate`: it was taken in before, and nothing was stored."""
 
     disposition: Literal["accepted", "duplicate"]
+    echo_of: NotRequired[list[str]]
     event_id: str
     evidence_ids: list[str]
     message: NotRequired[str]
