@@ -1,8 +1,8 @@
 """The format of an archive, written and read. `docs/reference/archives.md` describes it for whoever reads one without us.
 
 A ZIP file. Each table is a member `data/<schema>.<table>.copy`: PostgreSQL's COPY text, one line a row, UTF-8. The last
-member is `manifest.json`; the archive's comment has its SHA-256. A member's own SHA-256 stands in the manifest, so the
-comment vouches for the whole.
+member is `manifest.json`. The archive's comment, its last bytes, has the SHA-256 of the whole file, in which those digits count
+as zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from commonlore.domain.errors import OperatorError
 
 FORMAT, FORMAT_VERSION = "commonlore-archive", 1
 _MANIFEST = "manifest.json"
-_COMMENT = "commonlore archive 1 sha256="
+_COMMENT = b"commonlore archive 1 sha256="
+_UNSEALED = b"0" * 64
 # Text of numbers compresses well at once; higher levels cost twice the time for a twentieth of the size.
 _LEVEL = 3
 _BLOCK = 1024 * 1024
@@ -151,7 +152,7 @@ class ArchiveWriter:
         self.manifest = manifest
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         self._zip.writestr(_MANIFEST, text)
-        self._zip.comment = (_COMMENT + hashlib.sha256(text).hexdigest()).encode()
+        self._zip.comment = _COMMENT + _UNSEALED
 
     def close(self) -> None:
         self._zip.close()
@@ -174,6 +175,7 @@ def new_archive(path: Path, whole: Callable[[Path, Manifest], None]) -> Iterator
             try:
                 with closing(ArchiveWriter(file)) as writer:
                     yield writer
+                seal(file)
                 file.flush()
                 os.fsync(file.fileno())
                 assert writer.manifest is not None
@@ -186,6 +188,25 @@ def new_archive(path: Path, whole: Callable[[Path, Manifest], None]) -> Iterator
         raise _stopped(f"{path} is there already; give another name") from error
     except OSError as error:
         raise _stopped(f"{path} cannot be written: {error.strerror}") from error
+
+
+def seal(file: BinaryIO) -> None:
+    """Write the checksum of the whole into its place at the end. `file` is open for reading and writing."""
+    digest = _digest(file)
+    file.seek(-len(_UNSEALED), os.SEEK_END)
+    file.write(digest)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    """Of everything but the last 64 bytes, which count as zeros."""
+    left = file.seek(0, os.SEEK_END) - len(_UNSEALED)
+    file.seek(0)
+    found = hashlib.sha256()
+    while left > 0 and (piece := file.read(min(_BLOCK, left))):
+        found.update(piece)
+        left -= len(piece)
+    found.update(_UNSEALED)
+    return found.hexdigest().encode()
 
 
 @contextmanager
@@ -220,7 +241,7 @@ def file_sha256(path: Path) -> str:
 
 
 class ArchiveReader:
-    """An archive whose manifest has been checked; the rows are checked while they are read.
+    """An archive that can be read. `check` reads all of it; the rows are compared with the manifest whenever they are read.
 
     Raises:
         OperatorError: `archive_invalid`, from every method: damaged, cut off, changed, not one of ours, or of a later format; `file_unreadable`.
@@ -239,12 +260,9 @@ class ArchiveReader:
         self._zip.close()
 
     def _read_manifest(self) -> Manifest:
-        comment = self._zip.comment.decode("ascii", "replace")
-        if not comment.startswith(_COMMENT):
+        if not self._zip.comment.startswith(_COMMENT):
             raise self._invalid("is no archive of Commonlore, or one of a later version")
         text = self._zip.read(_MANIFEST)
-        if hashlib.sha256(text).hexdigest() != comment.removeprefix(_COMMENT):
-            raise self._invalid("has another manifest than its checksum says")
         try:
             found = msgspec.json.decode(text, type=Manifest)
         except msgspec.DecodeError as error:
@@ -266,7 +284,10 @@ class ArchiveReader:
             raise self._invalid(f"has other rows in {entry.name} than its manifest says")
 
     def check(self, progress: Progress | None = None) -> None:
-        """Read everything."""
+        """Read everything: the file by its checksum, then each row."""
+        with self._reading(), self.path.open("rb") as file:
+            if _digest(file) != self._zip.comment.removeprefix(_COMMENT):
+                raise self._invalid("has other bytes than its checksum says")
         done = 0
         for entry in self.manifest.tables:
             for piece in self.pieces(entry):

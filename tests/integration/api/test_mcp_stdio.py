@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from mcp import ClientSession, StdioServerParameters
@@ -112,3 +115,77 @@ def test_without_a_key_it_says_so_on_standard_error(tmp_path: Path, arguments: l
     ended = subprocess.run([PROGRAM, "mcp", *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
 
     assert ("", True, True) == (ended.stdout, ended.returncode in (1, 2), ended.stderr != "")
+
+
+class Raw:
+    """The process by its lines, as a host that is none of the SDK's would use it."""
+
+    def __init__(self, url: str, key: str) -> None:
+        environment = {**os.environ, "COMMONLORE_URL": url, "COMMONLORE_KEY": key}
+        self.process = subprocess.Popen([PROGRAM, "mcp"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        self.send(json.dumps({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello}))
+        self.hello = self.read()
+        self.send('{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def send(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        found: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return found
+
+
+def test_every_line_is_a_message_and_the_end_of_the_input_is_the_end(service: Service) -> None:
+    """Nothing else reaches standard output, from the first start to the last line; the exit code is 0."""
+    ada = service.key()
+    with Raw(service.url, ada.text) as raw:
+        raw.send('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall_memory", "arguments": {"query": "x"}}}')
+        answer = raw.read()
+        rest, _ = raw.process.communicate(timeout=30)
+
+    assert ("2.0", "hello", "commonlore") == (raw.hello["jsonrpc"], raw.hello["id"], raw.hello["result"]["serverInfo"]["name"])
+    assert (1, False) == (answer["id"], answer["result"]["isError"])
+    assert (b"", 0) == (rest, raw.process.returncode)
+
+
+def test_what_cannot_be_read_keeps_nobody_from_being_answered(service: Service) -> None:
+    """What the SDK cannot read as a message is passed over; what can be read is answered. Garbage, arguments that are nested 100 or 100,000 deep, a line of two million characters: the process answers what comes after them."""
+    deep = '{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "recall_memory", "arguments": {"query": %s}}}'
+    with Raw(service.url, service.key().text) as raw:
+        raw.send("no message")
+        raw.send(deep % (1, "[" * 100 + "]" * 100))
+        first = raw.read()
+        raw.send(deep % (2, "[" * 100_000 + "]" * 100_000))
+        raw.send(deep % (3, json.dumps("x" * 2_000_000)))
+        raw.send('{"jsonrpc": "2.0", "id": 4, "method": "ping"}')
+        found: dict[Any, Any] = {}
+        while not {3, 4} <= found.keys():
+            answer = raw.read()
+            found[answer.get("id")] = answer
+
+    assert (1, True, "invalid_input") == (first["id"], first["result"]["isError"], first["result"]["structuredContent"]["code"])
+    assert (True, "invalid_input") == (found[3]["result"]["isError"], found[3]["result"]["structuredContent"]["code"])
+    assert {} == found[4]["result"]
+
+
+def test_requests_that_nobody_reads_for_a_while_are_answered_once_each(service: Service) -> None:
+    """A thousand of them: no deadlock, whoever is slow."""
+    with Raw(service.url, service.key().text) as raw:
+        sender = threading.Thread(target=lambda: [raw.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"})) for number in range(1000)])
+        sender.start()
+        time.sleep(2)
+        ids = [raw.read()["id"] for _ in range(1000)]
+        sender.join(30)
+
+    assert list(range(1000)) == sorted(ids)

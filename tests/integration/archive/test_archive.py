@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from commonlore.db.archive import ArchiveReader, compare, restore, take_backup
+from commonlore.db.archive.file import seal
 from commonlore.db.archive.snapshot import LEFT_OUT, Snapshot, Table, as_owner
 from commonlore.db.isolation import verify_live
 from commonlore.db.migrate import _LOCK, head_revision, shipped_revisions, upgrade
@@ -197,8 +198,9 @@ def test_two_backups_of_one_name_are_one(filled: TestDatabase, tmp_path: Path) -
     assert ["backup_failed"] == refused
 
 
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("place", [0.0, 0.1, 0.5, 0.9, 0.95, 0.999])
 def test_a_changed_byte_is_found(archive: Path, place: float) -> None:
+    """Wherever it lies, in the rows or in what is around them."""
     data = bytearray(archive.read_bytes())
     data[int(len(data) * place)] ^= 0xFF
     archive.write_bytes(data)
@@ -225,6 +227,8 @@ def test_an_exchanged_member_is_found_before_anything_is_touched(filled: TestDat
         for name in old.namelist():
             text = old.read(name)
             new.writestr(name, text.replace(b"Ada leads Orion.", b"Eve leads Orion.") if name.startswith("data/") else text)
+    with changed.open("r+b") as file:
+        seal(file)
 
     with empty_database() as other:
         upgrade(other.migrator_conninfo)

@@ -78,3 +78,32 @@ def ends(database: TestDatabase) -> dict[Any, Any]:
     )
     with admin(database) as connection:
         return dict(connection.execute(query).fetchall())
+
+
+_THREE_TEAMS = """
+insert into commonlore.team (team_id, name, known_from) select md5(t::text)::uuid, 'team ' || t, '2026-01-01Z' from generate_series(1, 3) t;
+insert into commonlore.profile select team_id, md5('p')::uuid, 'ada', 'human', '2026-01-01Z' from commonlore.team;
+insert into commonlore.space (team_id, space_id, space_kind, space_epoch, known_from)
+select team_id, md5('s')::uuid, 'team_shared', right(name, 1)::int, '2026-01-01Z' from commonlore.team;
+insert into commonlore.space_epoch select team_id, space_epoch, space_id, '2026-01-01Z' from commonlore.space;
+insert into commonlore.entity select team_id, space_epoch, md5('e')::uuid, 'person', 'active', 1, '2026-01-01Z' from commonlore.space;
+insert into commonlore.predicate_definition select team_id, space_epoch, 'knows', 1, '{}', '{}', '{}', 'state', 'many', 'active', '2026-01-01Z' from commonlore.space;
+insert into commonlore.relationship (team_id, space_epoch, relationship_id, owner_profile_id, semantic_group_key, subject_entity_id, predicate_key, predicate_version,
+    object_entity_id, relationship_kind, current_cardinality, status, polarity, scope_key, valid_to, support_count, source_group_count, version, known_from)
+select team_id, space_epoch, md5(n::text)::uuid, md5('p')::uuid, 'sg:' || repeat('a', 64), md5('e')::uuid, 'knows', 1, md5('e')::uuid, 'state', 'many', 'active', '+',
+    n::text, '2027-01-01Z', 1, 1, 1, '2026-01-01Z'
+from commonlore.space, generate_series(1, 10) n;
+insert into commonlore.relationship_transition_event (team_id, space_epoch, event_id, relationship_id, to_status, version, reason, known_from)
+select team_id, space_epoch, relationship_id, relationship_id, 'active', 1, 'stored', '2026-01-01Z' from commonlore.relationship;
+"""
+
+
+def test_a_backfill_reaches_the_rows_of_every_team() -> None:
+    """Three teams of ten rows, by the plain role that migrates, which is bound by their policies."""
+    with empty_database() as database:
+        upgrade(database.migrator_conninfo, to="0008")
+        with admin(database) as connection:
+            connection.execute(_THREE_TEAMS.encode())
+        upgrade(database.migrator_conninfo)
+
+        assert {True: 30} == ends(database)
