@@ -1,4 +1,4 @@
-"""What waits for a worker in each space: vectors to make and statistics to fold."""
+"""What waits for a worker in each space: vectors to make, and postings and statistics to fold."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from commonlore.db.errors import stating
 from commonlore.db.hypothesis_runs import is_proposal_due
 from commonlore.db.job_queue import JobQueue, is_cared_for
 from commonlore.db.jobs import enqueue, job_key
+from commonlore.db.postings import FOLD_FROM, fold_postings
 from commonlore.db.projection import tend_generations
 from commonlore.db.retention import is_retention_due
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
@@ -42,10 +43,9 @@ from commonlore.domain.time import Clock, system_clock
 
 log = logging.getLogger(__name__)
 _SQL = statements("worker")
+_FOLDING = statements("folding")
 _INSTALLATION = statements("installation")
 MAX_ATTEMPTS = 5
-# Differences that a space's statistics may have before they are worth folding; a read adds up at most about this many a term.
-_FOLD_ROWS = 64
 _TIMEOUT_MS = 60_000
 
 
@@ -135,17 +135,18 @@ class SpaceBacklog:
             else:
                 await transaction.execute(_SQL["fail_document"], **common, generation=item.key[0], relationship_id=item.key[1])
 
-    async def fold(self) -> bool:
-        """Fold the statistics of both frontiers; False when another worker does it now."""
+    async def fold(self) -> bool | None:
+        """Fold the next differences of postings, and the statistics, of both frontiers; whether more may wait. None when another worker does it now."""
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await open_space(transaction, self.space_id):
-                return False
-            row = await (await transaction.execute(_SQL["lock_folding"])).fetchone()
+                return None
+            row = await (await transaction.execute(_FOLDING["lock_folding"])).fetchone()
             if row is None or not row["is_ours"]:
-                return False
+                return None
+            waits = await fold_postings(transaction)
             await transaction.execute(_SQL["fold_evidence"], statistic_id=new_id())
             await transaction.execute(_SQL["fold_relationships"], statistic_id=new_id())
-            return True
+            return waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
             assert found is not None
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
-                FOLD_STATISTICS: max(found["evidence_rows"], found["relationship_rows"]) > _FOLD_ROWS,
+                FOLD_STATISTICS: found["differences"] > FOLD_FROM,
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
                 PROPOSE_HYPOTHESES: await is_proposal_due(transaction, now),
                 TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),

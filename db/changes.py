@@ -14,13 +14,14 @@ import msgspec
 from msgspec import structs
 
 from commonlore.db.conflicts import review_conflicts
+from commonlore.db.postings import post_documents
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.ids import new_id
 from commonlore.domain.ports import Vectors
 from commonlore.domain.projection.embed import InlineVectors
-from commonlore.domain.projection.posting import count_terms, document_statistics
+from commonlore.domain.projection.posting import PostedText, StatisticsDifference, TermCounts, count_terms, document_statistics, replaced_postings
 from commonlore.domain.remember.changes import Changes, DocumentRow
 
 _SQL = statements("ledger")
@@ -97,6 +98,24 @@ async def write_documents(
         vectors = {}
     if not kept.is_read:
         documents = await _as_they_stand(transaction, generation, documents)
+    await write_rows(transaction, generation, documents, vectors)
+    # After the documents: whoever gives one its vector meanwhile has committed it by now, or finds another version.
+    replaced = [row.relationship_id for row in documents if row.replaces is not None]
+    if replaced:
+        await transaction.execute(of_contract(_ROWS["forget_vectors"], kept.contract_id), generation=generation, relationship_ids=replaced)
+    await _postings(transaction, generation, documents)
+    embedded = [row for row in documents if row.document_text in vectors]
+    if embedded:
+        await transaction.execute(
+            of_contract(_ROWS["document_vectors"], kept.contract_id),
+            generation=generation,
+            relationship_ids=[row.relationship_id for row in embedded],
+            embeddings=[as_halfvec(vectors[row.document_text]) for row in embedded],
+        )
+
+
+async def write_rows(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]) -> None:
+    """The rows of documents alone; those without a vector wait for it."""
     rows = [
         {
             "relationship_id": row.relationship_id,
@@ -107,30 +126,6 @@ async def write_documents(
         for row in documents
     ]
     await transaction.execute(_ROWS["documents"], generation=generation, rows=msgspec.json.encode(rows).decode())
-    # After the documents: whoever gives one its vector meanwhile has committed it by now, or finds another version.
-    replaced = [row.relationship_id for row in documents if row.replaces is not None]
-    if replaced:
-        await transaction.execute(of_contract(_ROWS["forget_postings"], kept.contract_id), generation=generation, relationship_ids=replaced)
-    counted = [(row.relationship_id, count_terms(row.document_text)) for row in documents]
-    postings = [(term, key, frequency, found.length) for key, found in counted for term, frequency in found.frequencies.items()]
-    terms, keys, frequencies, lengths = zip(*sorted(postings), strict=True)
-    await transaction.execute(
-        _ROWS["document_postings"],
-        generation=generation,
-        terms=list(terms),
-        relationship_ids=list(keys),
-        frequencies=list(frequencies),
-        lengths=list(lengths),
-    )
-    await _statistics(transaction, generation, documents)
-    embedded = [row for row in documents if row.document_text in vectors]
-    if embedded:
-        await transaction.execute(
-            of_contract(_ROWS["document_vectors"], kept.contract_id),
-            generation=generation,
-            relationship_ids=[row.relationship_id for row in embedded],
-            embeddings=[as_halfvec(vectors[row.document_text]) for row in embedded],
-        )
 
 
 def contract_of(vectors: Mapping[str, Vectors], kept: KeptGeneration) -> str | None:
@@ -147,14 +142,19 @@ async def _as_they_stand(transaction: TeamTransaction, generation: int, document
     return [structs.replace(row, replaces=found.get(row.relationship_id)) for row in documents]
 
 
-async def _statistics(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow]) -> None:
-    difference = document_statistics([(row.document_text, row.replaces) for row in documents])
-    await transaction.execute(
-        _ROWS["document_statistics"],
-        generation=generation,
-        statistic_id=new_id(),
-        terms=list(difference.documents_by_term),
-        counts=list(difference.documents_by_term.values()),
-        documents=difference.documents,
-        length=difference.length,
-    )
+async def _postings(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow]) -> None:
+    counted = [(str(row.relationship_id), count_terms(row.document_text), _counted(row.replaces)) for row in documents]
+    added = [PostedText(key, 0, new.length, new.frequencies) for key, new, old in counted if old is None]
+    exchanged = [replaced_postings(key, new, old) for key, new, old in counted if old is not None]
+    await post_documents(transaction, generation, [*added, *(new for new, _ in exchanged)], [old for _, old in exchanged])
+    await note_statistics(transaction, generation, document_statistics([(new, old) for _, new, old in counted]))
+
+
+def _counted(text: str | None) -> TermCounts | None:
+    return None if text is None else count_terms(text)
+
+
+async def note_statistics(transaction: TeamTransaction, generation: int, difference: StatisticsDifference) -> None:
+    """Add to the counts of a generation in the open space."""
+    numbers = {"documents": difference.documents, "length": difference.length}
+    await transaction.execute(_ROWS["document_statistics"], generation=generation, statistic_id=new_id(), **numbers)

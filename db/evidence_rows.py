@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -13,6 +12,8 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from commonlore.db.contracts import KeptContract, share_contracts
+from commonlore.db.jobs import enqueue
+from commonlore.db.postings import is_folding_due, post_parts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sources import Source, open_sources
 from commonlore.db.sql import statements
@@ -21,15 +22,15 @@ from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.db.withdrawal import note_signals
 from commonlore.domain.errors import Conflict
 from commonlore.domain.ids import NewId
+from commonlore.domain.jobs.kind import FOLD_STATISTICS
 from commonlore.domain.ledger.evidence import duplicate_sha256, renewed_sha256
 from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.posting import PostedText
 from commonlore.domain.remember.prepare import Part, PreparedEvidence
 from commonlore.domain.remember.service import StoredEvidence, Submission
 
 _SQL = statements("ledger")
 Row = TypeVar("Row")
-# Rows of one INSERT: bounds the memory of a document of many thousand parts.
-_BATCH = 50_000
 
 
 async def store_evidence(
@@ -56,7 +57,7 @@ async def store_evidence(
             ids[index], is_new = await _repeat(transaction, submission, index, ids[index], hashes[index], placed[index], new_id)
             inserted |= {index} if is_new else set()
     new = sorted(((ids[index], items[index]) for index in inserted), key=lambda pair: pair[0])
-    await _search_rows(transaction, new, vectors, new_id)
+    await _search_rows(transaction, submission.space.space_id, new, vectors, new_id)
     found = {key: (item.proposal.content, item.signals) for key, item in new if item.signals}
     held = set()
     if found:
@@ -145,7 +146,7 @@ async def _occur(transaction: TeamTransaction, submission: Submission, index: in
 
 
 async def _search_rows(
-    transaction: TeamTransaction, new: Sequence[tuple[UUID, PreparedEvidence]], vectors: Mapping[str, Vectors], new_id: NewId
+    transaction: TeamTransaction, space_id: UUID, new: Sequence[tuple[UUID, PreparedEvidence]], vectors: Mapping[str, Vectors], new_id: NewId
 ) -> None:
     parts = [(evidence_id, item, part) for evidence_id, item in new for part in item.parts]
     if not parts:
@@ -162,37 +163,18 @@ async def _search_rows(
                 ends=[part.end for _, _, part in batch],
                 texts=[item.proposal.content[part.start : part.end] if len(item.parts) > 1 else None for _, item, part in batch],
             )
-        await _postings(transaction, parts)
+        posted = await post_parts(transaction, [PostedText(str(key), part.part_no, part.length, part.frequencies) for key, _, part in parts])
         await _statistics(transaction, [part for _, _, part in parts], new_id())
         await _vectors(transaction, contracts, [(evidence_id, part) for evidence_id, _, part in parts], vectors)
-
-
-async def _postings(transaction: TeamTransaction, parts: Sequence[tuple[UUID, PreparedEvidence, Part]]) -> None:
-    rows = sorted(
-        (term, evidence_id, part.part_no, frequency, part.length) for evidence_id, _, part in parts for term, frequency in part.frequencies.items()
-    )
-    for batch in _batches(iter(rows), _BATCH):
-        terms, *columns = zip(*batch, strict=True)
-        evidence_ids, part_nos, frequencies, lengths = ("{" + ",".join(map(str, column)) + "}" for column in columns)
-        # As texts: psycopg would look at each of a million entries. No term has white space in it.
-        await transaction.execute(
-            _SQL["insert_postings"],
-            terms="\n".join(terms),
-            evidence_ids=evidence_ids,
-            part_nos=part_nos,
-            frequencies=frequencies,
-            lengths=lengths,
-        )
+        # A write of a few asks; where writes that ran together missed it, the sweep does.
+        if posted is not None and await is_folding_due(posted):
+            await enqueue(transaction, FOLD_STATISTICS, space_id=space_id)
 
 
 async def _statistics(transaction: TeamTransaction, parts: Sequence[Part], statistic_id: UUID) -> None:
-    by_term = Counter(term for part in parts for term in part.frequencies)
-    terms = sorted(by_term)
     await transaction.execute(
         _SQL["insert_statistics"],
         statistic_id=statistic_id,
-        terms=terms,
-        counts=[by_term[term] for term in terms],
         parts=len(parts),
         length=sum(part.length for part in parts),
         texts=sum(part.part_no == 0 for part in parts),

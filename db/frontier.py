@@ -69,9 +69,16 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
 
 
 _GATE = statements("frontier")["evidence_gate"]
-_NARROW: dict[str, Any] = {"filter": statements("frontier")["evidence_filter"], "narrowing": statements("frontier")["relationship_narrowing"]}
-_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true"}
+_WORDS: dict[str, Any] = {"words": statements("frontier")["document_words"]}
+_NARROW: dict[str, Any] = {
+    "filter": statements("frontier")["evidence_filter"],
+    "narrowing": statements("frontier")["relationship_narrowing"],
+    **_WORDS,
+}
+_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true", **_WORDS}
 FRONTIER = complete("frontier", gate=_GATE, **_WIDE)
+# What is read of a space whose relationships cannot be searched by their words.
+STATISTICS_WITHOUT_WORDS = complete("frontier", words="null::jsonb")["read_statistics"]
 # The same without a gate that could refuse nothing: it would cost a tenth of the search.
 OPEN_FRONTIER = complete("frontier", gate="true", **_WIDE)
 # In a view of another time nothing is gated but what the caller has: exclusions say what counts now.
@@ -389,6 +396,8 @@ async def _relationships(
 ) -> RelationshipBranches:
     """A vector branch is also cut when the documents it looked at were not all there are."""
     first, second = await _rows(lexical), without_notes(await _rows(near), 3, held)
+    if space_plan.relationships_failed:
+        return RelationshipBranches(failed=True)
     unseen = near is not None and space_plan.relationship_vector and space_plan.documents > _near(plan, depth)
     cut = max(len(first), len(second)) >= depth or unseen
     return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)

@@ -11,21 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from commonlore.db.changes import KeptGeneration, write_documents
+from commonlore.db.changes import note_statistics, write_rows
+from commonlore.db.postings import append_documents
 from commonlore.db.projection import count_documents, fail, list_generations, lock_generations, open_spaces, stand_by, switch
 from commonlore.db.rendering import wording
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import of_contract
-from commonlore.domain.ids import new_id
 from commonlore.domain.projection.generation import DocumentCounts, Generation, serving
+from commonlore.domain.projection.posting import PostedText, count_terms, document_statistics
 from commonlore.domain.remember.changes import DocumentRow
 from commonlore.domain.time import Clock
 
-TEXT_BATCH = 2_000
+TEXT_BATCH = 4_000
 VECTOR_BATCH = 1_000
 CLEAR_BATCH = 2_000
 _SQL = statements("projection_build")
+_FOLDING = statements("folding")
 _GATE = statements("projection")
 _LEDGER = statements("ledger")
 _FIRST = UUID(int=0)
@@ -53,10 +55,7 @@ class GenerationBuild:
             return list(await open_spaces(transaction))
 
     async def project(self, space_id: UUID) -> int | None:
-        """Write the next texts of a space into the generation; how many, or None when the space has no more.
-
-        With the last of them the statistics are counted from the postings, so that they are right whatever came between.
-        """
+        """Write the next texts of a space into the generation; how many, or None when the space has no more."""
         async with self._transaction() as transaction:
             if not await self._locked(transaction, space_id):
                 return None
@@ -71,17 +70,15 @@ class GenerationBuild:
             numbers = {"generation": self.number, "source": source.generation}
             rows = await (await transaction.execute(_SQL["next_wordings"], **numbers, after=after, batch=TEXT_BATCH)).fetchall()
             lacking = [row for row in rows if not row["is_projected"]]
-            await self._write(transaction, found, source, lacking)
+            if lacking:
+                await self._write(transaction, source, lacking)
             is_last = len(rows) < TEXT_BATCH
-            if is_last:
-                await transaction.execute(_SQL["lock_folding"])
-                await transaction.execute(_SQL["recount_statistics"], generation=self.number, statistic_id=new_id())
             after = rows[-1]["relationship_id"] if rows else after
             noted = {"projected_to": after, "projected": len(lacking), "is_projected": is_last}
             await transaction.execute(_SQL["note_progress"], generation=self.number, **noted)
             return len(lacking)
 
-    async def _write(self, transaction: TeamTransaction, found: Generation, source: Generation, rows: Sequence[dict[str, Any]]) -> None:
+    async def _write(self, transaction: TeamTransaction, source: Generation, rows: Sequence[dict[str, Any]]) -> None:
         worded = [(row, _worded(row)) for row in rows]
         same = [row["relationship_id"] for row, text in worded if text == row["document_text"]]
         changed = [
@@ -91,11 +88,13 @@ class GenerationBuild:
         ]
         if same:
             numbers = {"generation": self.number, "source": source.generation, "relationship_ids": same}
-            async with transaction.connection.pipeline():
-                await transaction.execute(_SQL["copy_documents"], **numbers)
-                await transaction.execute(_SQL["copy_postings"], **numbers)
-        kept = KeptGeneration(self.number, found.contract_id, found.contract_key, is_read=True)
-        await write_documents(transaction, kept, changed, {})
+            await transaction.execute(_SQL["copy_documents"], **numbers)
+        if changed:
+            await write_rows(transaction, self.number, changed, {})
+        counted = [(str(row["relationship_id"]), count_terms(text)) for row, text in worded]
+        await transaction.execute(_FOLDING["wait_for_folding"])
+        await append_documents(transaction, self.number, [PostedText(key, 0, found.length, found.frequencies) for key, found in counted])
+        await note_statistics(transaction, self.number, document_statistics([(found, None) for _, found in counted]))
 
     async def finish_text(self) -> bool:
         """Leave `projecting_text` once every space is projected and no document lacks; whether it was left."""
@@ -153,7 +152,7 @@ class GenerationBuild:
             statement = _SQL["clear_documents"] if await has_tables(transaction, found) else _SQL["clear_texts"]
             row = await (await transaction.execute(of_contract(statement, found.contract_id), **numbers)).fetchone()
             if row is None or not row["cleared"]:
-                await transaction.execute(_SQL["lock_folding"])
+                await transaction.execute(_FOLDING["wait_for_folding"])
                 await transaction.execute(_SQL["clear_rest"], generation=self.number)
                 return 0
             return int(row["cleared"])

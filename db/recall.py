@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from psycopg.rows import DictRow
 from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
-from commonlore.db.frontier import FRONTIER, Frontier, complete, view_parameters
+from commonlore.db.frontier import FRONTIER, STATISTICS_WITHOUT_WORDS, Frontier, complete, view_parameters
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.resident import ResidentVectors
@@ -103,9 +104,11 @@ async def recall_snapshot(
         yield snapshot
 
 
-async def _ask_statistics(transaction: TeamTransaction, intent: RecallIntent, space: Space) -> AsyncCursor[DictRow]:
+async def _ask_statistics(
+    transaction: TeamTransaction, intent: RecallIntent, space: Space, statement: LiteralString = FRONTIER["read_statistics"]
+) -> AsyncCursor[DictRow]:
     await transaction.enter(space.space_id)
-    return await transaction.execute(FRONTIER["read_statistics"], terms=list(intent.terms))
+    return await transaction.execute(statement, terms=list(intent.terms))
 
 
 class PostgresRecallSnapshot:
@@ -150,8 +153,14 @@ class PostgresRecallSnapshot:
         return found
 
     async def _statistics_alone(self, intent: RecallIntent, space: Space) -> SpaceStatistics | None:
+        """Without the words of relationships where those cannot be counted: that lane is then stated as missing."""
         try:
             return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
+        except psycopg.Error as error:
+            await self._recover(error)
+        try:
+            row = await _one(await _ask_statistics(self._transaction, intent, space, STATISTICS_WITHOUT_WORDS))
+            return replace(_statistics(row), relationships_failed=True)
         except psycopg.Error as error:
             if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error
@@ -306,9 +315,10 @@ async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:
 
 def _statistics(row: DictRow) -> SpaceStatistics:
     state: GenerationState = row["generation_state"] if row["generation_state"] in ("current", "failed") else "pending"
+    indexes = {frontier: IndexUse(*use) for frontier, use in (row["vector_indexes"] or {}).items()}
     return SpaceStatistics(
-        evidence=LexicalStatistics(row["parts"], row["parts_length"], row["part_frequencies"] or {}),
-        relationships=LexicalStatistics(row["documents"], row["documents_length"], row["document_frequencies"] or {}),
+        evidence=LexicalStatistics(row["parts"] or 0, row["parts_length"] or 0, row["part_frequencies"] or {}),
+        relationships=LexicalStatistics(row["documents"] or 0, row["documents_length"] or 0, row["document_frequencies"] or {}),
         evidence_state="failed" if row["has_failed"] else "pending" if row["has_pending"] else "current",
         generation=row["generation"] or 1,
         generation_state=state,
@@ -318,9 +328,10 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         has_hypotheses=row["has_hypotheses"],
         communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
         has_sessions=row["has_sessions"],
-        texts=row["texts"],
+        texts=row["texts"] or 0,
         contract_id=row["contract_id"] or 1,
-        **{f"{frontier}_index": IndexUse(*use) for frontier, use in (row["vector_indexes"] or {}).items()},
+        evidence_index=indexes.get("evidence"),
+        relationship_index=indexes.get("relationship"),
     )
 
 

@@ -45,7 +45,10 @@ async def _render(run: JobRun) -> Outcome:
 
 
 async def _fold(run: JobRun) -> Outcome:
-    await SpaceBacklog(run.adapters.pool, run.team, run.space).fold()
+    space = SpaceBacklog(run.adapters.pool, run.team, run.space)
+    while await space.fold():
+        if run.is_over():
+            return Outcome.AGAIN
     return Outcome.DONE
 
 

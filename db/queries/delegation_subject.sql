@@ -63,12 +63,22 @@ limit %(most)s::int;
 -- name: naming_texts
 -- Texts that carry every one of the terms, the latest first, each with where its first part with one of them begins.
 select p.evidence_id, min(t.span_start) as start
-from commonlore.evidence_posting p
-join commonlore.evidence_part t on t.evidence_id = p.evidence_id and t.part_no = p.part_no
-where p.term = any(%(terms)s::text[])
-  and p.team_id = %(team_id)s::uuid -- tenant
-  and p.space_epoch = %(space_epoch)s::bigint -- tenant
-  and t.team_id = %(team_id)s::uuid -- tenant
+from (
+    select b.term, unnest(b.evidence_ids) as evidence_id, unnest(b.codes) >> 32 as part_no
+    from commonlore.evidence_posting b
+    where b.term = any(%(terms)s::text[])
+      and b.team_id = %(team_id)s::uuid -- tenant
+      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    union all
+    select q.term, d.evidence_ids[1 + (h.hit & 63)], d.bases[1 + (h.hit & 63)] >> 32
+    from commonlore.evidence_posting_difference d
+    cross join unnest(%(terms)s::text[]) as q (term)
+    cross join unnest((d.words ->> q.term)::bigint[]) as h (hit)
+    where d.team_id = %(team_id)s::uuid -- tenant
+      and d.space_epoch = %(space_epoch)s::bigint -- tenant
+) p
+join commonlore.evidence_part t on t.evidence_id = p.evidence_id and t.part_no = p.part_no::int
+where t.team_id = %(team_id)s::uuid -- tenant
   and t.space_epoch = %(space_epoch)s::bigint -- tenant
 group by p.evidence_id
 having count(distinct p.term) = cardinality(%(terms)s::text[])

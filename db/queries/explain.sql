@@ -5,12 +5,24 @@
 -- by meaning the nearest first, each at most `most`.
 (
     select p.relationship_id
-    from commonlore.relationship_posting p
-    where p.term = any(%(terms)s::text[]) and p.generation = %(generation)s::int
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
+    from (
+        select 1 as sign, unnest(b.relationship_ids) as relationship_id
+        from commonlore.relationship_posting b
+        where b.term = any(%(terms)s::text[]) and b.generation = %(generation)s::int
+          and b.team_id = %(team_id)s::uuid -- tenant
+          and b.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select d.sign, d.relationship_ids[1 + (h.hit & 63)]
+        from commonlore.relationship_posting_difference d
+        cross join unnest(%(terms)s::text[]) as q (term)
+        cross join unnest((d.words ->> q.term)::bigint[]) as h (hit)
+        where d.generation = %(generation)s::int
+          and d.team_id = %(team_id)s::uuid -- tenant
+          and d.space_epoch = %(space_epoch)s::bigint -- tenant
+    ) p
     group by p.relationship_id
-    order by count(*) desc, p.relationship_id
+    having sum(p.sign) > 0
+    order by sum(p.sign) desc, p.relationship_id
     limit %(most)s::int
 )
 union

@@ -4,45 +4,24 @@
 -- name: read_statistics
 -- One row: counts of both frontiers, what still waits for a vector, the generation that serves, the served contract.
 select
-    coalesce((select sum(s.parts) from commonlore.evidence_statistic s
-              where s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-             ), 0)::bigint as parts,
-    coalesce((select sum(s.length) from commonlore.evidence_statistic s
-              where s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-             ), 0)::bigint as parts_length,
-    coalesce((select sum(s.texts) from commonlore.evidence_statistic s
-              where s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-             ), 0)::bigint as texts,
+    w.parts, w.parts_length, w.texts, v.documents, v.documents_length,
     exists (select from commonlore.evidence e
             where e.session is not null and e.sequence is not null
               and e.team_id = %(team_id)s::uuid -- tenant
               and e.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_sessions,
-    coalesce((select sum(s.documents) from commonlore.relationship_statistic s
-              where s.generation = g.generation
-                and s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-             ), 0)::bigint as documents,
-    coalesce((select sum(s.length) from commonlore.relationship_statistic s
-              where s.generation = g.generation
-                and s.team_id = %(team_id)s::uuid -- tenant
-                and s.space_epoch = %(space_epoch)s::bigint -- tenant
-             ), 0)::bigint as documents_length,
-    (select jsonb_object_agg(t.term, t.parts) from (
-        select s.term, sum(s.parts) as parts from commonlore.evidence_term_statistic s
-        where s.term = any(%(terms)s::text[])
-          and s.team_id = %(team_id)s::uuid -- tenant
-          and s.space_epoch = %(space_epoch)s::bigint -- tenant
-        group by s.term) t) as part_frequencies,
-    (select jsonb_object_agg(t.term, t.documents) from (
-        select s.term, sum(s.documents) as documents from commonlore.relationship_term_statistic s
-        where s.term = any(%(terms)s::text[]) and s.generation = g.generation
-          and s.team_id = %(team_id)s::uuid -- tenant
-          and s.space_epoch = %(space_epoch)s::bigint -- tenant
-        group by s.term) t) as document_frequencies,
+    (select jsonb_object_agg(f.term, f.n) from (
+        select t.term, sum(t.n) as n from (
+            select b.term, b.entries as n from commonlore.evidence_posting b
+            where b.term = any(%(terms)s::text[])
+              and b.team_id = %(team_id)s::uuid -- tenant
+              and b.space_epoch = %(space_epoch)s::bigint -- tenant
+            union all
+            select q.q, cardinality((d.words ->> q.q)::int[]) from commonlore.evidence_posting_difference d, unnest(%(terms)s::text[]) q
+            where d.team_id = %(team_id)s::uuid -- tenant
+              and d.space_epoch = %(space_epoch)s::bigint -- tenant
+        ) t group by 1 having sum(t.n) > 0) f) as part_frequencies,
+    {words} as document_frequencies,
     exists (select from commonlore.evidence_embedding_backlog b
             where b.search_state = 'failed' and b.contract_id = c.contract_id
               and b.team_id = %(team_id)s::uuid -- tenant
@@ -86,11 +65,39 @@ left join lateral (
     order by p.state = 'current' desc, p.generation desc
     limit 1
 ) g on true
+cross join lateral (
+    select sum(s.parts)::bigint as parts, sum(s.length)::bigint as parts_length, sum(s.texts)::bigint as texts
+    from commonlore.evidence_statistic s
+    where s.team_id = %(team_id)s::uuid -- tenant
+      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+) w
+cross join lateral (
+    select sum(s.documents)::bigint as documents, sum(s.length)::bigint as documents_length
+    from commonlore.relationship_statistic s
+    where s.generation = g.generation
+      and s.team_id = %(team_id)s::uuid -- tenant
+      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+) v
 left join commonlore.community_gate k
   on k.enabled
      and k.team_id = %(team_id)s::uuid -- tenant
      and k.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
+
+-- name: document_words
+-- In how many documents of a generation each term stands, put in place of {words}; left out where that cannot be read.
+(select jsonb_object_agg(f.term, f.n) from (
+    select t.term, sum(t.n) as n from (
+        select b.term, b.entries as n from commonlore.relationship_posting b
+        where b.term = any(%(terms)s::text[]) and b.generation = g.generation
+          and b.team_id = %(team_id)s::uuid -- tenant
+          and b.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select q.q, d.sign * cardinality((d.words ->> q.q)::int[]) from commonlore.relationship_posting_difference d, unnest(%(terms)s::text[]) q
+        where d.generation = g.generation
+          and d.team_id = %(team_id)s::uuid -- tenant
+          and d.space_epoch = %(space_epoch)s::bigint -- tenant
+    ) t group by 1 having sum(t.n) > 0) f)
 
 -- name: evidence_gate
 -- What the candidates of a branch must pass, put in place of {gate}; left out where it could refuse nothing.
@@ -141,21 +148,34 @@ exists (
 
 -- name: evidence_lexical
 -- Evidence by BM25 of its best part, ties by id; part_no is the lowest of its best parts.
--- Index-only on evidence_posting's key, term by term: `offset 0` keeps the planner from joining in another way.
+-- Blocks term by term by the key of evidence_posting, then what no worker folded yet: `offset 0` keeps the planner from joining in another way.
 select c.evidence_id, (1048575 - max(c.ranked) %% 1048576)::int as part_no, (max(c.ranked) / 1048576)::float8 as score
 from (
     select p.evidence_id,
-           sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int)
-               * 1048576 + (1048575 - p.part_no) as ranked
-    from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
-    cross join lateral (
-        select p.evidence_id, p.part_no, p.frequency, p.length from commonlore.evidence_posting p
-        where p.term = q.term
-          and p.team_id = %(team_id)s::uuid -- tenant
-          and p.space_epoch = %(space_epoch)s::bigint -- tenant
-        offset 0
+           sum((p.weight * 10000000 * (p.code >> 16 & 65535)
+                / ((p.code >> 16 & 65535) + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * (p.code & 65535) / %(average_length)s::float8)))::int)
+               * 1048576 + (1048575 - (p.code >> 32)) as ranked
+    from (
+        select q.weight, b.evidence_id, b.code
+        from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
+        cross join lateral (
+            select unnest(b.evidence_ids) as evidence_id, unnest(b.codes) as code from commonlore.evidence_posting b
+            where b.term = q.term
+              and b.team_id = %(team_id)s::uuid -- tenant
+              and b.space_epoch = %(space_epoch)s::bigint -- tenant
+            offset 0
+        ) b
+        union all
+        select h.weight, d.evidence_ids[1 + (h.hit & 63)], d.bases[1 + (h.hit & 63)] + (h.hit >> 6 << 16)
+        from commonlore.evidence_posting_difference d
+        cross join lateral (
+            select q.weight, unnest((d.words ->> q.term)::bigint[]) as hit from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
+            offset 0
+        ) h
+        where d.team_id = %(team_id)s::uuid -- tenant
+          and d.space_epoch = %(space_epoch)s::bigint -- tenant
     ) p
-    group by p.evidence_id, p.part_no
+    group by p.evidence_id, p.code >> 32
 ) c
 where {gate} and {filter}
 group by c.evidence_id
@@ -253,18 +273,35 @@ with recursive meant (place, entity_id) as (
       ))
       and e.team_id = %(team_id)s::uuid -- tenant
       and e.space_epoch = %(space_epoch)s::bigint -- tenant
+), q as (
+    select * from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
 ), s as materialized (
     select p.relationship_id,
-           sum((q.weight * 10000000 * p.frequency / (p.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * p.length / %(average_length)s::float8)))::int) as score
-    from unnest(%(terms)s::text[], %(weights)s::float8[]) as q (term, weight)
-    cross join lateral (
-        select p.relationship_id, p.frequency, p.length from commonlore.relationship_posting p
-        where p.term = q.term and p.generation = %(generation)s::int
-          and p.team_id = %(team_id)s::uuid -- tenant
-          and p.space_epoch = %(space_epoch)s::bigint -- tenant
-        offset 0
+           sum(p.sign * (p.weight * 10000000 * (p.code >> 16)
+               / ((p.code >> 16) + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * (p.code & 65535) / %(average_length)s::float8)))::int) as score
+    from (
+        select 1 as sign, q.weight, b.relationship_id, b.code
+        from q
+        cross join lateral (
+            select unnest(b.relationship_ids) as relationship_id, unnest(b.codes) as code from commonlore.relationship_posting b
+            where b.term = q.term and b.generation = %(generation)s::int
+              and b.team_id = %(team_id)s::uuid -- tenant
+              and b.space_epoch = %(space_epoch)s::bigint -- tenant
+            offset 0
+        ) b
+        union all
+        select d.sign, h.weight, d.relationship_ids[1 + (h.hit & 63)], d.bases[1 + (h.hit & 63)] + (h.hit >> 6 << 16)
+        from commonlore.relationship_posting_difference d
+        cross join lateral (
+            select q.weight, unnest((d.words ->> q.term)::bigint[]) as hit from q
+            offset 0
+        ) h
+        where d.generation = %(generation)s::int
+          and d.team_id = %(team_id)s::uuid -- tenant
+          and d.space_epoch = %(space_epoch)s::bigint -- tenant
     ) p
     group by p.relationship_id
+    having sum(p.sign) > 0
 )
 select r.relationship_id, r.semantic_group_key, r.known_from
 from s

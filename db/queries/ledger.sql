@@ -41,20 +41,8 @@ insert into commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no
 select %(team_id)s::uuid, %(space_epoch)s::bigint, p.*
 from unnest(%(evidence_ids)s::uuid[], %(part_nos)s::int[], %(starts)s::int[], %(ends)s::int[], %(texts)s::text[]) as p;
 
--- name: insert_postings
--- In the order of the key, so that neighbours of the index are written together. One term a line, the numbers as literals of arrays.
-insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, p.*
-from unnest(string_to_array(%(terms)s::text, chr(10)), %(evidence_ids)s::text::uuid[], %(part_nos)s::text::int[], %(frequencies)s::text::int[],
-            %(lengths)s::text::int[]) as p;
-
 -- name: insert_statistics
--- What this call adds to the counts of its space: one row a term and one for the whole.
-with term as (
-    insert into commonlore.evidence_term_statistic (team_id, space_epoch, term, statistic_id, parts)
-    select %(team_id)s::uuid, %(space_epoch)s::bigint, t.term, %(statistic_id)s::uuid, t.parts
-    from unnest(%(terms)s::text[], %(counts)s::int[]) as t (term, parts)
-)
+-- What this call adds to the counts of its space.
 insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length, texts)
 values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, %(parts)s::bigint, %(length)s::bigint, %(texts)s::bigint);
 

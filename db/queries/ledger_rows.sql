@@ -238,31 +238,15 @@ where d.generation = %(generation)s::int and d.relationship_id = any(%(relations
   and d.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
--- name: forget_postings
--- The postings and vectors of documents whose text changed, removed before the new ones are written.
-with vector as (
-    delete from commonlore.relationship_vector_1 v
-    where v.generation = %(generation)s::int and v.relationship_id = any(%(relationship_ids)s::uuid[])
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
-)
-delete from commonlore.relationship_posting p
-where p.generation = %(generation)s::int and p.relationship_id = any(%(relationship_ids)s::uuid[])
-  and p.team_id = %(team_id)s::uuid -- tenant
-  and p.space_epoch = %(space_epoch)s::bigint -- tenant
+-- name: forget_vectors
+-- The vectors of documents whose text changed, removed before the new ones are written.
+delete from commonlore.relationship_vector_1 v
+where v.generation = %(generation)s::int and v.relationship_id = any(%(relationship_ids)s::uuid[])
+  and v.team_id = %(team_id)s::uuid -- tenant
+  and v.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
--- name: document_postings
-insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, p.*
-from unnest(%(terms)s::text[], %(relationship_ids)s::uuid[], %(frequencies)s::int[], %(lengths)s::int[]) as p;
-
 -- name: document_statistics
-with term as (
-    insert into commonlore.relationship_term_statistic (team_id, space_epoch, generation, term, statistic_id, documents)
-    select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, t.term, %(statistic_id)s::uuid, t.documents
-    from unnest(%(terms)s::text[], %(counts)s::int[]) as t (term, documents)
-)
 insert into commonlore.relationship_statistic (team_id, space_epoch, generation, statistic_id, documents, length)
 values (%(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, %(statistic_id)s::uuid, %(documents)s::bigint, %(length)s::bigint);
 

@@ -75,50 +75,6 @@ where d.generation = %(source)s::int and d.relationship_id = any(%(relationship_
   and d.space_epoch = %(space_epoch)s::bigint -- tenant
 order by d.relationship_id;
 
--- name: copy_postings
-insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length)
-select p.team_id, p.space_epoch, %(generation)s::int, p.term, p.relationship_id, p.frequency, p.length
-from commonlore.relationship_posting p
-where p.generation = %(source)s::int and p.relationship_id = any(%(relationship_ids)s::uuid[])
-  and p.team_id = %(team_id)s::uuid -- tenant
-  and p.space_epoch = %(space_epoch)s::bigint -- tenant
-order by p.term, p.relationship_id;
-
--- name: lock_folding
--- Waits for whoever folds the statistics of the space.
-select pg_advisory_xact_lock(hashtextextended('commonlore.fold ' || %(space_epoch)s::bigint::text, 0));
-
--- name: recount_statistics
--- The statistics of a generation in the open space, counted from its postings, in place of what stood there.
-with gone as (
-    delete from commonlore.relationship_term_statistic s
-    where s.generation = %(generation)s::int
-      and s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-), whole as (
-    delete from commonlore.relationship_statistic s
-    where s.generation = %(generation)s::int
-      and s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-), counted as materialized (
-    select p.term, count(*)::int as documents, sum(p.frequency)::bigint as length
-    from commonlore.relationship_posting p
-    where p.generation = %(generation)s::int
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
-    group by p.term
-), term as (
-    insert into commonlore.relationship_term_statistic (team_id, space_epoch, generation, term, statistic_id, documents)
-    select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, c.term, %(statistic_id)s::uuid, c.documents from counted c
-)
-insert into commonlore.relationship_statistic (team_id, space_epoch, generation, statistic_id, documents, length)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, %(statistic_id)s::uuid, (
-           select count(*) from commonlore.relationship_document d
-           where d.generation = %(generation)s::int
-             and d.team_id = %(team_id)s::uuid -- tenant
-             and d.space_epoch = %(space_epoch)s::bigint -- tenant
-       ), coalesce((select sum(c.length) from counted c), 0)::bigint;
-
 -- name: carry_vectors
 -- Vectors of texts that say the same in the generation that serves, under the same contract; how many were carried over.
 with same as (
@@ -154,7 +110,7 @@ with same as (
 select count(*) as carried from carried;
 
 -- name: clear_documents
--- Some documents of a retired generation with their postings and vectors; how many documents.
+-- Some documents of a retired generation with their vectors; how many documents.
 with gone as (
     select d.relationship_id from commonlore.relationship_document d
     where d.generation = %(generation)s::int
@@ -162,11 +118,6 @@ with gone as (
       and d.space_epoch = %(space_epoch)s::bigint -- tenant
     order by d.relationship_id
     limit %(batch)s::int
-), postings as (
-    delete from commonlore.relationship_posting p
-    where p.generation = %(generation)s::int and p.relationship_id = any(array(select g.relationship_id from gone g))
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
 ), vectors as (
     delete from commonlore.relationship_vector_1 v
     where v.generation = %(generation)s::int and v.relationship_id = any(array(select g.relationship_id from gone g))
@@ -182,12 +133,17 @@ with gone as (
 select count(*) as cleared from documents;
 
 -- name: clear_rest
--- Statistics and progress of a retired generation in the open space.
-with terms as (
-    delete from commonlore.relationship_term_statistic s
-    where s.generation = %(generation)s::int
-      and s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
+-- Postings, statistics and progress of a retired generation in the open space.
+with blocks as (
+    delete from commonlore.relationship_posting b
+    where b.generation = %(generation)s::int
+      and b.team_id = %(team_id)s::uuid -- tenant
+      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+), differences as (
+    delete from commonlore.relationship_posting_difference d
+    where d.generation = %(generation)s::int
+      and d.team_id = %(team_id)s::uuid -- tenant
+      and d.space_epoch = %(space_epoch)s::bigint -- tenant
 ), whole as (
     delete from commonlore.relationship_statistic s
     where s.generation = %(generation)s::int
@@ -209,11 +165,6 @@ with gone as (
       and d.space_epoch = %(space_epoch)s::bigint -- tenant
     order by d.relationship_id
     limit %(batch)s::int
-), postings as (
-    delete from commonlore.relationship_posting p
-    where p.generation = %(generation)s::int and p.relationship_id = any(array(select g.relationship_id from gone g))
-      and p.team_id = %(team_id)s::uuid -- tenant
-      and p.space_epoch = %(space_epoch)s::bigint -- tenant
 ), documents as (
     delete from commonlore.relationship_document d
     where d.generation = %(generation)s::int and d.relationship_id = any(array(select g.relationship_id from gone g))

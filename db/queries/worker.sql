@@ -1,4 +1,4 @@
--- Jobs: what still waits for a vector, and the folding of statistics. Each runs with the team set and one space open.
+-- Jobs: what still waits for a vector, and the folding of statistics; postings are folded by folding.sql. Each runs with the team set and one space open.
 
 -- name: list_teams
 -- Every active team, for the sweep, by id. The policy of the same name shows all of them to a worker; spaces are read team by team.
@@ -11,7 +11,7 @@ where s.lifecycle_state = 'active'
 order by s.space_id;
 
 -- name: waiting
--- Whether anything of the space waits for a vector of a contract, and how many rows its statistics have.
+-- Whether anything of the space waits for a vector of a contract, and how many differences of one kind wait to be folded, counted up to 1,000.
 -- Documents of a generation whose texts are still projected, or that is paused, are not asked for yet.
 select
     exists (select from commonlore.evidence_embedding_backlog b
@@ -28,14 +28,23 @@ select
                  and g.state not in ('projecting_text', 'retired') and g.paused_at is null
                  and g.team_id = %(team_id)s::uuid -- tenant
               ) as is_waiting,
-    (select count(*) from (select from commonlore.evidence_statistic s
-        where s.team_id = %(team_id)s::uuid -- tenant
-          and s.space_epoch = %(space_epoch)s::bigint -- tenant
-        limit 1000) n) as evidence_rows,
-    (select count(*) from (select from commonlore.relationship_statistic s
-        where s.team_id = %(team_id)s::uuid -- tenant
-          and s.space_epoch = %(space_epoch)s::bigint -- tenant
-        limit 1000) n) as relationship_rows;
+    greatest(
+        (select count(*) from (select from commonlore.evidence_statistic s
+            where s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
+            limit 1000) n),
+        (select count(*) from (select from commonlore.relationship_statistic s
+            where s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
+            limit 1000) n),
+        (select count(*) from (select from commonlore.evidence_posting_difference d
+            where d.team_id = %(team_id)s::uuid -- tenant
+              and d.space_epoch = %(space_epoch)s::bigint -- tenant
+            limit 1000) n),
+        (select count(*) from (select from commonlore.relationship_posting_difference d
+            where d.team_id = %(team_id)s::uuid -- tenant
+              and d.space_epoch = %(space_epoch)s::bigint -- tenant
+            limit 1000) n)) as differences;
 
 -- name: count_waiting
 -- How many texts of the space wait for a vector of a contract.
@@ -142,22 +151,9 @@ where d.generation = %(generation)s::int and d.relationship_id = %(relationship_
   and d.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
--- name: lock_folding
--- False when another worker folds this space now.
-select pg_try_advisory_xact_lock(hashtextextended('commonlore.fold ' || %(space_epoch)s::bigint::text, 0)) as is_ours;
-
 -- name: fold_evidence
--- One row a term and one for the whole, in place of the differences; a reader sees either.
-with gone as (
-    delete from commonlore.evidence_term_statistic s
-    where s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-    returning s.term, s.parts
-), term as (
-    insert into commonlore.evidence_term_statistic (team_id, space_epoch, term, statistic_id, parts)
-    select %(team_id)s::uuid, %(space_epoch)s::bigint, g.term, %(statistic_id)s::uuid, sum(g.parts)
-    from gone g group by g.term having sum(g.parts) <> 0
-), whole as (
+-- One row in place of the differences; a reader sees either.
+with whole as (
     delete from commonlore.evidence_statistic s
     where s.team_id = %(team_id)s::uuid -- tenant
       and s.space_epoch = %(space_epoch)s::bigint -- tenant
@@ -167,16 +163,7 @@ insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, p
 select %(team_id)s::uuid, %(space_epoch)s::bigint, %(statistic_id)s::uuid, sum(w.parts), sum(w.length), sum(w.texts) from whole w having count(*) > 0;
 
 -- name: fold_relationships
-with gone as (
-    delete from commonlore.relationship_term_statistic s
-    where s.team_id = %(team_id)s::uuid -- tenant
-      and s.space_epoch = %(space_epoch)s::bigint -- tenant
-    returning s.generation, s.term, s.documents
-), term as (
-    insert into commonlore.relationship_term_statistic (team_id, space_epoch, generation, term, statistic_id, documents)
-    select %(team_id)s::uuid, %(space_epoch)s::bigint, g.generation, g.term, %(statistic_id)s::uuid, sum(g.documents)
-    from gone g group by g.generation, g.term having sum(g.documents) <> 0
-), whole as (
+with whole as (
     delete from commonlore.relationship_statistic s
     where s.team_id = %(team_id)s::uuid -- tenant
       and s.space_epoch = %(space_epoch)s::bigint -- tenant

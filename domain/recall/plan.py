@@ -62,7 +62,10 @@ def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> Reca
 
 @dataclass(frozen=True, slots=True)
 class SpaceStatistics:
-    """What one space says of itself before the search: counts, the state of its vectors, the generation that serves."""
+    """What one space says of itself before the search: counts, the state of its vectors, the generation that serves.
+
+    `relationships_failed`: the words of its relationships could not be counted, so that lane is not searched.
+    """
 
     evidence: LexicalStatistics
     relationships: LexicalStatistics
@@ -79,6 +82,7 @@ class SpaceStatistics:
     contract_id: int = 1
     evidence_index: IndexUse | None = None
     relationship_index: IndexUse | None = None
+    relationships_failed: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -115,6 +119,7 @@ class SpacePlan:
     evidence_index: IndexUse | None = None
     relationship_index: IndexUse | None = None
     has_hypotheses: bool = False
+    relationships_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +161,12 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
     def lexical(statistics: LexicalStatistics) -> LexicalPlan:
         return LexicalPlan(weigh(intent.terms, statistics, postings_budget=policy.postings_budget), statistics.average_length)
 
+    wanted = intent.relationships_wanted and not found.relationships_failed
     return SpacePlan(
         space=space,
         evidence_lexical=lexical(found.evidence),
-        relationship_lexical=lexical(found.relationships) if intent.relationships_wanted else None,
-        relationship_vector=intent.relationships_wanted and found.generation_state == "current",
+        relationship_lexical=lexical(found.relationships) if wanted else None,
+        relationship_vector=wanted and found.generation_state == "current",
         generation=found.generation,
         parts=found.evidence.documents,
         texts=found.texts,
@@ -173,6 +179,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         contract_id=found.contract_id,
         evidence_index=found.evidence_index,
         relationship_index=found.relationship_index,
+        relationships_failed=found.relationships_failed,
     )
 
 

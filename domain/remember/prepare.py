@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ Raw = TypeVar("Raw")
 Read = TypeVar("Read")
 KIND = "remember"
 MAX_PART_TOKENS = 254
+_PLAIN = re.compile("[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,7 @@ def prepare_evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Cal
         text = proposal.content[span.start : span.end]
         found = Counter(prefix_terms)
         found.update(terms(text))
-        parts.append(
-            Part(number, span.start, span.end, prefix + text, dict(found), max(1, found.total()), bool(text.strip()) and count_tokens(text) > 0)
-        )
+        parts.append(Part(number, span.start, span.end, prefix + text, dict(found), max(1, found.total()), _has_meaning(text, count_tokens)))
     return PreparedEvidence(
         proposal=proposal,
         content_sha256=content_sha256(proposal.content),
@@ -122,6 +122,11 @@ def prepare_evidence(pointer: str, proposal: EvidenceProposal, count_tokens: Cal
         signals=scan(proposal.content),
         runs=tuple(runs_of(proposal.content)),
     )
+
+
+def _has_meaning(text: str, count_tokens: Callable[[str], int]) -> bool:
+    """Whether a text has a word piece; counting them is slow, so it is asked of texts without a plain letter or digit alone."""
+    return _PLAIN.search(text) is not None or (bool(text.strip()) and count_tokens(text) > 0)
 
 
 def prepare_relationship(pointer: str, proposal: RelationshipProposal) -> PreparedRelationship:

@@ -17,12 +17,12 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.time import render_instant
 from tests.support.communities import detect, enable
 from tests.support.conflicts import contest, decide
+from tests.support.faults import break_space, mend
 from tests.support.memory import Holder, Memory, a_relationship, contexts, shown
 from tests.support.planned import (
     FIRST,
     PlannedEmbedder,
     ServedFailing,
-    break_table,
     codes,
     groups_by_lane,
     lane_ids,
@@ -360,13 +360,13 @@ async def test_required_failures_fail_and_optional_ones_are_stated(own: Memory) 
     whole = await own.recall(ann, "pelican zoe")
 
     async def broken(table: str, kind: str, *, by: Memory = own) -> list[tuple[str, str]] | None:
-        break_table(own, table, kind)
+        break_space(own, table, kind)
         try:
             answer = await by.recall(ann, "pelican zoe")
         except CommonloreError:
             return None
         finally:
-            own.sql(f"drop policy broken on commonlore.{table}")
+            mend(own, table)
         return codes(answer)
 
     assert await broken("evidence_posting", "team_shared") is None
@@ -374,10 +374,10 @@ async def test_required_failures_fail_and_optional_ones_are_stated(own: Memory) 
     assert [("evidence", "space_branch_unavailable")] == await broken("evidence_posting", "credential_private")
     assert [("evidence", "evidence_vector_failed")] == await broken("evidence_vector_1", "team_shared")
     assert [("relationships", "relationship_discovery_unavailable")] == await broken("relationship_posting", "team_shared")
-    break_table(own, "relationship_transition_event", "credential_private")
+    break_space(own, "relationship_transition_event", "credential_private")
     with pytest.raises(CommonloreError):
         await own.trace(ann, ids[0])
-    own.sql("drop policy broken on commonlore.relationship_transition_event")
+    mend(own, "relationship_transition_event")
     with pytest.raises(CommonloreError):
         await own.recall(replace(ann, key=replace(ann.key, prefix="unknown")), "pelican zoe")
     down = await own.with_embedder(ServedFailing()).recall(ann, "pelican zoe")
@@ -394,8 +394,10 @@ async def test_search_text_never_becomes_evidence(memory: Memory) -> None:
     stored = ["Mark works on Atlas.", "Quartz is a stone."]
     for text in stored:
         await memory.remember(ann, content=text, relationships=[a_relationship("Mark", "works_on", "Atlas")] if "Mark" in text else [])
-    for table in ("evidence_posting", "evidence_term_statistic", "relationship_posting", "relationship_term_statistic"):
-        memory.sql(f"update commonlore.{table} set term = 'saturn' where term = 'atla' and team_id = %s", ann.team_id)
+    for table in ("evidence_posting", "relationship_posting"):
+        memory.sql(
+            f"update commonlore.{table}_difference set words = replace(words::text, '\"atla\"', '\"saturn\"')::jsonb where team_id = %s", ann.team_id
+        )
     memory.sql("update commonlore.relationship_document set document_text = 'Mark owns Saturn' where team_id = %s", ann.team_id)
 
     for query in ("Saturn", "Mark owns Saturn", "works_on subject predicate object"):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +32,7 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.evidence import duplicate_sha256
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import EmbeddingContract, Vectors
+from commonlore.domain.projection.posting import PostedText, text_blocks
 from commonlore.domain.remember.prepare import Part, PreparedEvidence, prepare
 from commonlore.domain.remember.request import EvidenceProposal, RememberRequest
 from commonlore.domain.tenancy.key import parse
@@ -198,11 +198,13 @@ def _copy_search_rows(
         "copy evidence_part from stdin",
         ((*scope, key, part.part_no, part.start, part.end, text_of(item, part)) for key, item, part in parts),
     )
-    postings = sorted((term, key, part.part_no, frequency, part.length) for key, _, part in parts for term, frequency in part.frequencies.items())
-    _copy(connection, "copy evidence_posting from stdin", ((*scope, *posting) for posting in postings))
-    counts = Counter(term for _, _, part in parts for term in part.frequencies)
+    made = text_blocks(PostedText(str(key), part.part_no, part.length, part.frequencies) for key, _, part in parts)
+    _copy(
+        connection,
+        "copy evidence_posting (team_id, space_epoch, term, entries, evidence_ids, codes) from stdin",
+        ((*scope, block.term, len(block.keys), [UUID(item) for item in block.keys], list(block.codes)) for block in made),
+    )
     statistic_id = new_id()
-    _copy(connection, "copy evidence_term_statistic from stdin", ((*scope, term, statistic_id, counts[term]) for term in sorted(counts)))
     _copy(
         connection,
         "copy evidence_statistic from stdin",

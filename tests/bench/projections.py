@@ -16,7 +16,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -28,7 +27,7 @@ from pgvector.psycopg import register_vector
 from commonlore.db.settings import read_settings
 from commonlore.domain.ids import new_id
 from commonlore.domain.projection.document import RelationshipWording, render
-from commonlore.domain.projection.posting import count_terms
+from commonlore.domain.projection.posting import PostedText, count_terms, text_blocks
 from commonlore.workers import main as worker_main
 from tests.support.copies import unchecked
 from tests.support.databases import clone, drop, make_template
@@ -48,7 +47,7 @@ def name_of(number: int, kind: str) -> str:
 
 def load(memory: Memory, ann: Holder, count: int) -> None:
     """Relationships between people and places, eligible, with documents, words, vectors and statistics."""
-    team, embedder, terms, length = ann.team_id, ServedHashEmbedder(), Counter[str](), 0
+    team, embedder = ann.team_id, ServedHashEmbedder()
     people, places = max(1, count // 5), max(1, count // 10)
     with unchecked(memory.database) as connection:
         register_vector(connection)
@@ -87,25 +86,23 @@ def load(memory: Memory, ann: Holder, count: int) -> None:
             ) as rows:
                 for key, _, _, _, text in made:
                     rows.write_row((team, epoch, 1, key, 1, text, "current"))
+            posted = [
+                PostedText(str(key), 0, counted.length, counted.frequencies) for key, counted in ((row[0], count_terms(row[4])) for row in made)
+            ]
             with cursor.copy(
-                "copy commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length) from stdin"
+                "copy commonlore.relationship_posting (team_id, space_epoch, generation, term, entries, relationship_ids, codes) from stdin"
             ) as rows:
-                for key, _, _, _, text in made:
-                    counted = count_terms(text)
-                    terms.update(counted.frequencies.keys())
-                    length += counted.length
-                    for term, frequency in counted.frequencies.items():
-                        rows.write_row((team, epoch, 1, term, key, frequency, counted.length))
+                for block in text_blocks(posted):
+                    rows.write_row((team, epoch, 1, block.term, len(block.keys), list(map(UUID, block.keys)), list(block.codes)))
             with cursor.copy(
                 "copy commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) from stdin"
             ) as rows:
                 for key, _, _, _, text in made:
                     rows.write_row((team, epoch, 1, key, HalfVector(embedder.vector(text))))
-            for term, documents in terms.items():
-                cursor.execute(
-                    "insert into commonlore.relationship_term_statistic values (%s, %s, 1, %s, %s, %s)", (team, epoch, term, new_id(), documents)
-                )
-            cursor.execute("insert into commonlore.relationship_statistic values (%s, %s, 1, %s, %s, %s)", (team, epoch, new_id(), count, length))
+            cursor.execute(
+                "insert into commonlore.relationship_statistic values (%s, %s, 1, %s, %s, %s)",
+                (team, epoch, new_id(), count, sum(text.length for text in posted)),
+            )
     with psycopg.connect(memory.database.admin_conninfo, autocommit=True) as connection:
         connection.execute("vacuum analyze")
 

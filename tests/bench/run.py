@@ -306,6 +306,22 @@ def _bytes(admin: str) -> float:
         return float(row[0])
 
 
+def bytes_by_table(admin: str, texts: int, *, least: float = 20.0) -> list[str]:
+    """Lines of a table: what each table takes for each text of the database, the largest first, those below `least` bytes in one line."""
+    with psycopg.connect(admin, autocommit=True) as connection:
+        found = connection.execute(
+            "select c.relname, greatest(c.reltuples, 0)::bigint, pg_total_relation_size(c.oid), pg_indexes_size(c.oid) from pg_class c "
+            "join pg_namespace n on n.oid = c.relnamespace where n.nspname in ('commonlore', 'procrastinate') and c.relkind = 'r' order by 3 desc"
+        ).fetchall()
+    lines = [
+        f"| `{name}` | {rows:,} | {size / texts:,.0f} | {indexes / texts:,.0f} |" for name, rows, size, indexes in found if size / texts >= least
+    ]
+    rest = [(size, indexes) for _, _, size, indexes in found if size / texts < least]
+    lines.append(f"| {len(rest)} others | | {sum(size for size, _ in rest) / texts:,.0f} | {sum(indexes for _, indexes in rest) / texts:,.0f} |")
+    lines.append(f"| all | | {sum(size for _, _, size, _ in found) / texts:,.0f} | {sum(indexes for *_, indexes in found) / texts:,.0f} |")
+    return lines
+
+
 def with_floors(results: list[Result], admin: str, key: str, texts: Sequence[str]) -> list[Result]:
     team_id = str(UUID(key.split("_")[1]))
     queries = [query for query, _ in fragments(texts, 40, seed=9)]
@@ -343,11 +359,15 @@ def main() -> None:
     with running() as service, open_database(read_settings({"COMMONLORE_HOME": str(service.home)})) as database:
         admin = database.admin_conninfo
         results = with_floors(asyncio.run(measure(service, texts, spare, arguments.others, database, copied)), admin, service.key, texts)
+        sizes = bytes_by_table(admin, len(every))
     how = f"; copied, {copied.embedded} with the model's own vectors" if copied else ""
     print(f"{arguments.parts} parts in one team, {arguments.others} teams of 100 beside it{how}; the service started in {service.started_s:.1f} s\n")
     print("| what | measured | bound |\n|---|---|---|")
     for result in results:
         print(result.shown())
+    print("\n| table | rows | bytes per evidence | of it indexes |\n|---|---|---|---|")
+    for line in sizes:
+        print(line)
     if arguments.json:
         arguments.json.write_text(json.dumps([result.__dict__ for result in results], indent=1))
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,15 @@ class Service:
         return {
             "api": api.memory_info().rss / 1e6,
             "worker": max((child.memory_info().rss for child in workers), default=0) / 1e6,
-            "postgres": sum(child.memory_full_info().pss for child in postgres) / 1e6,
+            "postgres": sum(map(_pss, postgres)) / 1e6,
         }
+
+
+def _pss(process: psutil.Process) -> int:
+    """A worker of autovacuum may end while it is looked at."""
+    with suppress(psutil.NoSuchProcess):
+        return int(process.memory_full_info().pss)
+    return 0
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import httpx
 from tests.cases.adapter import Actor, World, case, refusal, split_of
 from tests.cases.area_vector import QUERY, PlacedEmbedder
 from tests.support.memory import a_relationship
+from tests.support.postings import PART_POSTINGS
 
 
 def forget(actor: Actor, evidence_ids: list[str]) -> httpx.Response:
@@ -66,7 +67,7 @@ def what_was_forgotten_can_be_stored_again(world: World) -> None:
 
 def _counts(world: World, table: str, column: str, keys: list[str]) -> int:
     with world.admin() as admin:
-        row = admin.execute(f"select count(*) from commonlore.{table} where {column} = any(%s::uuid[])".encode(), (keys,)).fetchone()
+        row = admin.execute(f"select count(*) from {table} where {column} = any(%s::uuid[])".encode(), (keys,)).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -90,12 +91,12 @@ def forgotten_rows_that_are_left_behind_take_no_place(world: World) -> None:
         assert 200 == forget(ann, gone[start : start + 50]).status_code
     with world.admin() as admin:
         admin.execute("update commonlore.relationship_document set search_state = 'current' where relationship_id = any(%s::uuid[])", (dead,))
-    left = [_counts(world, table, "evidence_id", gone) for table in ("evidence_posting", "evidence_vector_1")]
+    left = [_counts(world, table, "evidence_id", gone) for table in (PART_POSTINGS, "commonlore.evidence_vector_1 v")]
     answer = ann.recall("kumquat", limit=5)
     wide = ann.recall("kumquat", limit=50, relationship_limit=20)
 
     assert min(left) >= 250
-    assert 10 == _counts(world, "relationship_document", "relationship_id", dead)
+    assert 10 == _counts(world, "commonlore.relationship_document", "relationship_id", dead)
     assert 5 == len(answer["results"])
     assert {*lived, "Nora likes a kumquat."} == {item["context"] for item in wide["results"]}
     shown = {key for item in wide["results"] for key in item["relationship_ids"]} | {

@@ -86,11 +86,12 @@ def a_page_of_a_table_reads_the_teams_own_rows(world: World) -> None:
             "team_id": "md5('team ' || team)::uuid",
             "evidence_id": "md5(team || ' ' || n)::uuid",
             "evidence_index": "n",
+            "difference_no": "n",
             "duplicate_sha256": "null",
             "known_from": "t.known_from + n * interval '1 second'",
         }
         with unchecked(database) as connection:
-            for table in ("evidence", "evidence_part", "evidence_posting"):
+            for table in ("evidence", "evidence_part", "evidence_posting_difference"):
                 copy_rows(connection, table, teams, apart, where=f"t.team_id = '{holder.team_id}'")
             (ours,) = connection.execute("select md5('team 7')::uuid").fetchone() or ()
             (epoch,) = connection.execute("select min(space_epoch) from commonlore.evidence").fetchone() or ()
@@ -98,7 +99,7 @@ def a_page_of_a_table_reads_the_teams_own_rows(world: World) -> None:
             connection.execute("vacuum analyze")
         examined = {}
         with psycopg.connect(database.serving_conninfo, autocommit=True) as app:
-            for table, order in (("evidence", "known_from desc"), ("evidence_part", "evidence_id"), ("evidence_posting", "term")):
+            for table, order in (("evidence", "known_from desc"), ("evidence_part", "evidence_id"), ("evidence_posting_difference", "difference_no")):
                 with app.transaction():
                     in_team(app, ours)
                     app.execute("select set_config('commonlore.space_epoch', %s, true)", (str(epoch),))
@@ -107,7 +108,7 @@ def a_page_of_a_table_reads_the_teams_own_rows(world: World) -> None:
                     assert row is not None
                     examined[table] = _examined(row[0] if isinstance(row[0], list) else json.loads(row[0]))
 
-    assert {"evidence", "evidence_part", "evidence_posting"} == set(examined)
+    assert {"evidence", "evidence_part", "evidence_posting_difference"} == set(examined)
     assert [] == [item for item in examined.items() if not 20 <= item[1][0] <= 200 or item[1][1] > 0]
 
 

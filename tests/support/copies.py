@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 
 from tests.support.databases import TestDatabase
+from tests.support.postings import fold
 
 # The n-th copy of a text has an id of its own and is no duplicate.
 _COPY = {
@@ -28,10 +29,10 @@ def copy_texts(database: TestDatabase, team_id: UUID, times: int) -> None:
     ours, each = f"t.team_id = '{team_id}'", f"generate_series(1, {times}) n"
     more = {name: f"t.{name} * {times}" for name in ("parts", "length", "texts")}
     with unchecked(database) as connection:
-        for table in ("evidence", "evidence_part", "evidence_posting", "evidence_vector_1"):
+        for table in ("evidence", "evidence_part", "evidence_vector_1"):
             copy_rows(connection, table, each, _COPY, where=ours)
-        for table in ("evidence_statistic", "evidence_term_statistic"):
-            copy_rows(connection, table, "(select 1) once", {"statistic_id": "gen_random_uuid()", **more}, where=ours)
+        _copy_postings(connection, "evidence_posting", "evidence_ids", team_id, each)
+        copy_rows(connection, "evidence_statistic", "(select 1) once", {"statistic_id": "gen_random_uuid()", **more}, where=ours)
     with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
         connection.execute("vacuum analyze")
 
@@ -49,12 +50,23 @@ def copy_relationships(database: TestDatabase, team_id: UUID, times: int) -> Non
     ours, each = f"t.team_id = '{team_id}'", f"generate_series(1, {times}) n"
     more = {name: f"t.{name} * {times}" for name in ("documents", "length")}
     with unchecked(database) as connection:
-        for table in ("relationship", "relationship_document", "relationship_posting", "relationship_vector_1"):
+        for table in ("relationship", "relationship_document", "relationship_vector_1"):
             copy_rows(connection, table, each, _COPY_RELATIONSHIP, where=ours)
-        for table in ("relationship_statistic", "relationship_term_statistic"):
-            copy_rows(connection, table, "(select 1) once", {"statistic_id": "gen_random_uuid()", **more}, where=ours)
+        _copy_postings(connection, "relationship_posting", "relationship_ids", team_id, each)
+        copy_rows(connection, "relationship_statistic", "(select 1) once", {"statistic_id": "gen_random_uuid()", **more}, where=ours)
     with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
         connection.execute("vacuum analyze")
+
+
+def _copy_postings(connection: psycopg.Connection, table: str, keys: str, team_id: UUID, each: str) -> None:
+    """The postings of the copies, in full blocks as a worker leaves them."""
+    fold(connection, team_id)
+    copies = {
+        "block_no": f"nextval(pg_get_serial_sequence('commonlore.{table}', 'block_no'))",
+        keys: f"array(select md5(k.key::text || n)::uuid from unnest(t.{keys}) with ordinality k (key, place) order by k.place)",
+    }
+    copy_rows(connection, table, each, copies, where=f"t.team_id = '{team_id}'")
+    fold(connection, team_id)
 
 
 def unchecked(database: TestDatabase) -> psycopg.Connection:

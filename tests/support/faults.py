@@ -12,9 +12,16 @@ def break_space(memory: Memory, table: str, kind: str, action: str = "raise 'bro
         f"if exists (select from commonlore.space s where s.space_epoch = epoch and s.space_kind = '{kind}') then {action}; end if; "
         "return true; end $body$"
     )
-    memory.sql(f"create policy broken on commonlore.{table} as restrictive for select using (commonlore.broken(space_epoch))")
+    for broken in _with_differences(table):
+        memory.sql(f"create policy broken on commonlore.{broken} as restrictive for select using (commonlore.broken(space_epoch))")
 
 
 def mend(memory: Memory, table: str) -> None:
     """As before."""
-    memory.sql(f"drop policy broken on commonlore.{table}")
+    for broken in _with_differences(table):
+        memory.sql(f"drop policy broken on commonlore.{broken}")
+
+
+def _with_differences(table: str) -> list[str]:
+    """A posting is in a block, or in a difference that was not folded yet: who cannot read the one cannot read the other."""
+    return [table, f"{table}_difference"] if table.endswith("_posting") else [table]

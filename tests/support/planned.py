@@ -80,13 +80,3 @@ def groups_by_lane(memory: Memory, answer: Mapping[str, Any]) -> dict[str, set[s
 
 def set_generation(memory: Memory, holder: Holder, state: str) -> None:
     memory.sql("update commonlore.projection_generation set state = %s where team_id = %s", state, holder.team_id)
-
-
-def break_table(memory: Memory, table: str, kind: str) -> None:
-    """From now on reading a row of the table in a space of that kind fails."""
-    memory.sql(
-        "create or replace function commonlore.broken(epoch bigint) returns boolean language plpgsql stable as $body$ begin "
-        f"if exists (select from commonlore.space s where s.space_epoch = epoch and s.space_kind = '{kind}') then raise 'broken by a test'; end if; "
-        "return true; end $body$"
-    )
-    memory.sql(f"create policy broken on commonlore.{table} as restrictive for select using (commonlore.broken(space_epoch))")

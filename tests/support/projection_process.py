@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from commonlore.db import backlog, contracts, projection_build
+from commonlore.db import backlog, changes, contracts, projection_build
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.projection_build import GenerationBuild
 from commonlore.db.session import TeamTransaction
@@ -32,9 +32,9 @@ def _inside(*statements: str) -> Callable[[], None]:
     return lambda: _dies(TeamTransaction, "execute", after=True, when=_runs(*statements))
 
 
-_BUILD, _WORKER, _CONTRACT = projection_build._SQL, backlog._SQL, contracts._SQL
+_BUILD, _WORKER, _CONTRACT, _ROWS = projection_build._SQL, backlog._SQL, contracts._SQL, changes._ROWS
 # Places inside a transaction: the statement that has run there, not committed yet.
-STATEMENTS = {"texts written": _BUILD["copy_documents"], "texts counted": _BUILD["recount_statistics"], "vectors carried": _BUILD["carry_vectors"]}
+STATEMENTS = {"texts written": _BUILD["copy_documents"], "texts posted": _ROWS["document_statistics"], "vectors carried": _BUILD["carry_vectors"]}
 CONTRACT_STATEMENTS = {
     "backlog filled": of_contract(_CONTRACT["fill_backlog"], 2, 1),
     "a batch of vectors": of_contract(_WORKER["store_part_vectors"], 2),

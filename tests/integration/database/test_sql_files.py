@@ -17,6 +17,7 @@ from tests.support.databases import TestDatabase, clone, drop
 FRAGMENTS = {
     ("frontier", "evidence_gate"),
     ("frontier", "evidence_filter"),
+    ("frontier", "document_words"),
     ("frontier", "relationship_narrowing"),
     ("hydrate", "relationship_eligible"),
     *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone", "relationship_end")),
@@ -25,6 +26,7 @@ FRAGMENTS = {
 OWNERS = {
     "tenancy": "owner",
     "worker": "worker",
+    "folding": "worker",
     "job_runs": "worker",
     "conflict_review": "worker",
     "community_run": "worker",

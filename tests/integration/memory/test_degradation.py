@@ -10,7 +10,7 @@ import pytest
 from commonlore.domain.errors import CommonloreError, DeadlineExceeded
 from commonlore.domain.ports import EmbeddingContract
 from tests.support.embedders import FailingEmbedder, HashEmbedder, MalformedEmbedder
-from tests.support.faults import break_space
+from tests.support.faults import break_space, mend
 from tests.support.memory import CONTRACT, Holder, Memory, ServedHashEmbedder, contexts, shown
 
 
@@ -323,7 +323,7 @@ async def test_a_broken_branch_is_whole_again_at_once(memory: Memory) -> None:
     break_space(memory, "evidence_posting", "credential_private")
     for _ in range(6):
         await memory.recall(ann, "pelican zoe")
-    memory.sql("drop policy broken on commonlore.evidence_posting")
+    mend(memory, "evidence_posting")
 
     assert {whole} == {shown(await memory.recall(ann, "pelican zoe")) for _ in range(6)}
 
@@ -342,7 +342,7 @@ async def test_a_failure_does_not_stay_with_its_connection(memory: Memory, table
             break_space(memory, table, "credential_private")
             with contextlib.suppress(CommonloreError):
                 await single.recall(ann, "pelican zoe")
-            memory.sql(f"drop policy broken on commonlore.{table}")
+            mend(memory, table)
 
             assert whole == shown(await single.recall(ann, "pelican zoe")), calls
 
@@ -356,7 +356,7 @@ async def test_a_statement_that_takes_too_long_ends_the_recall(memory: Memory) -
     with pytest.raises(DeadlineExceeded):
         await impatient.recall(ann, "pelican")
 
-    memory.sql("drop policy broken on commonlore.evidence_posting")
+    mend(memory, "evidence_posting")
     assert "Pelican in private." in contexts(await impatient.recall(ann, "pelican"))
 
 

@@ -14,6 +14,7 @@ from commonlore.domain.errors import CommonloreError
 from tests.support.databases import TestDatabase
 from tests.support.identity import administer, an_admin, entity_id, world
 from tests.support.memory import Holder, Memory, a_relationship
+from tests.support.postings import DOCUMENT_POSTINGS
 
 
 async def two_names(memory: Memory, holder: Holder) -> tuple[str, str]:
@@ -382,10 +383,10 @@ async def test_a_document_says_when_a_joined_statement_ends(memory: Memory) -> N
     await administer(memory, ann, "reverse_entity_correction", correction_id=done["correction_id"])
 
     assert (["valid_to: 2026-06-01T00:00:00Z"], []) == (joined, await ends())
-    assert [(0,)] == memory.sql(
-        "select count(*) from (select term from commonlore.relationship_term_statistic group by term having sum(documents) < 0) t"
+    assert [(2,)] == memory.sql(f"select count(*) from {DOCUMENT_POSTINGS} where term = 'zig'")
+    assert memory.sql("select count(*) from commonlore.relationship_document") == memory.sql(
+        f"select count(*) from {DOCUMENT_POSTINGS} where term = 'relationship'"
     )
-    assert [(2,)] == memory.sql("select sum(documents)::int from commonlore.relationship_term_statistic where term = 'zig'")
 
 
 async def test_a_reversal_leaves_one_current_object_where_another_was_stated_since(memory: Memory) -> None:

@@ -10,6 +10,7 @@ from commonlore.domain.errors import CommonloreError
 from commonlore.domain.ports import EmbeddingMalformed, Vectors
 from tests.support.copies import copy_relationships
 from tests.support.memory import Holder, Memory, ServedHashEmbedder, shown
+from tests.support.postings import DOCUMENT_POSTINGS
 from tests.support.projection import ask, states, working
 
 PAIRS = (("Uma", "Orion"), ("Vic", "Dense-Mem"), ("Wes", "Kepler"), ("Xia", "Lyra"))
@@ -32,12 +33,10 @@ def contents(memory: Memory, generation: int) -> dict[str, list[tuple[Any, ...]]
     """All that recalls read of a generation."""
     return {
         "documents": rows(memory, "relationship_document", generation, "relationship_id, document_text, search_state"),
-        "postings": rows(memory, "relationship_posting", generation, "term, relationship_id, frequency, length"),
-        "vectors": rows(memory, "relationship_vector_1", generation, "relationship_id, embedding::text"),
-        "terms": memory.sql(
-            "select term, sum(documents)::int from commonlore.relationship_term_statistic"
-            f" where generation = {generation} group by 1 having sum(documents) <> 0 order by 1"
+        "postings": memory.sql(
+            f"select term, relationship_id, frequency, length from {DOCUMENT_POSTINGS} where generation = {generation} order by 1, 2"
         ),
+        "vectors": rows(memory, "relationship_vector_1", generation, "relationship_id, embedding::text"),
         "whole": memory.sql(f"select sum(documents), sum(length) from commonlore.relationship_statistic where generation = {generation}"),
     }
 
@@ -181,7 +180,7 @@ async def test_a_retired_generation_is_cleared_away_and_writes_leave_it_alone(me
         await memory.relate(ann, "Yan works on Orion.", "Yan", "works_on", "Orion")
         await works.clear(1)
     assert {2: "current", 1: "retired"} == await states(memory, ann)
-    assert {"documents": [], "postings": [], "vectors": [], "terms": [], "whole": [(None, None)]} == contents(memory, 1)
+    assert {"documents": [], "postings": [], "vectors": [], "whole": [(None, None)]} == contents(memory, 1)
     assert len(whole["documents"]) + 1 == len(contents(memory, 2)["documents"])
     assert "current" == (await memory.recall(ann, "Who works on Orion?"))["search_states"]["relationships"]
     await ask(memory, ann, "start")

@@ -1,0 +1,119 @@
+"""Postings in the database: the differences that writes put down, the blocks that they are folded into, and how postings are taken out.
+
+Writers only insert, so no two of them meet, and none meets a folding. Blocks are changed by whoever holds the folding lock of the
+space alone. What is folded changes its form in one transaction: a reader finds a posting in a difference or in a block, never in
+both and never in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from commonlore.db.session import TeamTransaction
+from commonlore.db.sql import statements
+from commonlore.domain.projection.posting import PostedText, PostingBlock, PostingDifference, blocks, differences, net, text_blocks
+
+_SQL = statements("postings")
+_FOLDING = statements("folding")
+# Texts of one write beyond which postings go into blocks at once.
+_DIRECT_FROM = 65
+# Differences that wait before a write asks for their folding: a search looks into each of them.
+FOLD_FROM = 64
+_ASKED_BY, _COUNTED_TO = 8, 512
+# Differences of one transaction of a folding, and blocks of one statement: both bound memory.
+_FOLDED_AT_ONCE, _BLOCKS_AT_ONCE = 256, 4_000
+Item = TypeVar("Item")
+
+
+async def post_parts(transaction: TeamTransaction, texts: Sequence[PostedText]) -> AsyncCursor[DictRow] | None:
+    """Make parts searchable by their words. A cursor whose row says how many differences waited before (`waiting`); None for many parts at once."""
+    if len(texts) < _DIRECT_FROM:
+        rows = [_row(difference) for difference in differences(texts)]
+        return await transaction.execute(_SQL["insert_part_differences"], rows=msgspec.json.encode(rows).decode(), most=_COUNTED_TO)
+    for batch in _batches(text_blocks(texts), _BLOCKS_AT_ONCE):
+        await transaction.execute(_SQL["insert_part_blocks"], **_columns(batch))
+    return None
+
+
+async def is_folding_due(posted: AsyncCursor[DictRow]) -> bool:
+    """Whether so many differences wait that this write is to ask for their folding. One of several asks; the sweep does where none did."""
+    row = await posted.fetchone()
+    return row is not None and row["waiting"] >= FOLD_FROM and row["waiting"] % _ASKED_BY == 0
+
+
+async def post_documents(transaction: TeamTransaction, generation: int, added: Iterable[PostedText], removed: Iterable[PostedText]) -> None:
+    """Make documents searchable by their words, and take out what they said before. The caller holds the ledger lock of the space."""
+    # In this order: a folding may come between two differences, and takes out only what is there.
+    rows = [{"sign": sign, **_row(difference)} for sign, texts in ((1, added), (-1, removed)) for difference in differences(texts)]
+    if rows:
+        await transaction.execute(_SQL["insert_document_differences"], generation=generation, rows=msgspec.json.encode(rows).decode())
+
+
+async def append_documents(transaction: TeamTransaction, generation: int, texts: Iterable[PostedText]) -> None:
+    """The postings of documents that had none in this generation, into blocks at once. The caller holds the folding lock of the space."""
+    await _append(transaction, "append_documents", text_blocks(texts), generation=generation)
+
+
+async def fold_postings(transaction: TeamTransaction) -> bool:
+    """Fold the next differences of the open space; whether so many did that more may wait. The caller holds the folding lock of the space."""
+    parts = await (await transaction.execute(_FOLDING["take_parts"], most=_FOLDED_AT_ONCE)).fetchall()
+    await _append(transaction, "append_parts", blocks(posting for row in parts for posting in _difference(row).postings()))
+    documents = await (await transaction.execute(_FOLDING["take_documents"], most=_FOLDED_AT_ONCE)).fetchall()
+    for generation in sorted({row["generation"] for row in documents}):
+        signed = [(row["sign"], _difference(row).postings()) for row in documents if row["generation"] == generation]
+        added, removed = net(signed)
+        if removed:
+            terms, keys, codes = zip(*removed, strict=True)
+            numbers = {"generation": generation, "terms": list(terms)}
+            await transaction.execute(_FOLDING["remove_postings"], **numbers, relationship_ids=[UUID(key) for key in keys], codes=list(codes))
+            await transaction.execute(_FOLDING["clear_emptied_documents"], **numbers)
+        await _append(transaction, "append_documents", blocks(added), generation=generation)
+    return max(len(parts), len(documents)) >= FOLD_FROM
+
+
+async def remove_parts(transaction: TeamTransaction, evidence_ids: Sequence[UUID]) -> None:
+    """Take every posting of some evidence out of differences and blocks, for its erasure. The caller holds the folding lock of the space.
+
+    Counts of the space (`evidence_statistic`) are the caller's to correct.
+    """
+    while await fold_postings(transaction):
+        pass
+    await transaction.execute(_FOLDING["remove_parts"], evidence_ids=list(evidence_ids))
+    await transaction.execute(_FOLDING["clear_emptied_parts"])
+
+
+async def _append(transaction: TeamTransaction, name: str, made: Sequence[PostingBlock], **numbers: int) -> None:
+    for batch in _batches(made, _BLOCKS_AT_ONCE):
+        await transaction.execute(_FOLDING[name], **numbers, **_columns(batch))
+
+
+def _columns(batch: Sequence[PostingBlock]) -> dict[str, Any]:
+    """As texts with one block a line: psycopg would look at each of a million entries. No term has white space in it."""
+    return {
+        "terms": "\n".join(block.term for block in batch),
+        "keys": "\n".join("{" + ",".join(block.keys) + "}" for block in batch),
+        "codes": "\n".join("{" + ",".join(map(str, block.codes)) + "}" for block in batch),
+    }
+
+
+def _row(difference: PostingDifference) -> dict[str, Any]:
+    words = {term: "{" + ",".join(map(str, hits)) + "}" for term, hits in difference.hits.items()}
+    return {"keys": difference.keys, "bases": difference.bases, "words": words}
+
+
+def _difference(row: DictRow) -> PostingDifference:
+    hits = {term: [int(hit) for hit in text[1:-1].split(",")] for term, text in row["words"].items()}
+    return PostingDifference(row["keys"], row["bases"], hits)
+
+
+def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
