@@ -25,7 +25,7 @@ _FOLDING = statements("folding")
 # Texts of one write beyond which postings go into blocks at once.
 _DIRECT_FROM = 65
 # Differences that wait before a write asks for their folding: a search looks into each of them.
-FOLD_FROM = 64
+FOLD_FROM = 32
 _ASKED_BY, _COUNTED_TO = 8, 512
 # Differences of one transaction of a folding, and blocks of one statement: both bound memory.
 _FOLDED_AT_ONCE, _BLOCKS_AT_ONCE = 256, 4_000

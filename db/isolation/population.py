@@ -29,6 +29,8 @@ _NAMED_KINDS = frozenset(("text", "smallint", "integer", "bigint"))
 _CHOICE = re.compile(r"\(+(?P<column>\w+)\)* = ANY \(ARRAY\[(?P<choices>[^\]]*)\]")
 # Rows here take other rows out of every search, so they point at evidence of their own.
 _SUBTRACTING = frozenset(("evidence_exclusion", "evidence_lifecycle_event"))
+# The one posting of a block and of a difference: of the same text and term, once in it, as its first.
+_POSTED: Mapping[str, Any] = {"codes": [1 << 16 | 1], "bases": [1], "words": '{"term": "{64}"}'}
 _PREFERRED = ("active", "current", "pending", "entailed", "grant", "canonical", "conversation", "many")
 
 
@@ -206,6 +208,10 @@ def _value(
         return choices.get((table, name), name)
     if kind == "timestamp with time zone":
         return _PAST if required else None  # the optional ones end things
+    if table.endswith(("_posting", "_posting_difference")) and name in _POSTED:
+        return _POSTED[name]
+    if kind == "uuid[]" and table.endswith(("_posting", "_posting_difference")):
+        return [space.id_of(name.removesuffix("s"))]
     value = sample_value(kind)
     if value is None and required:
         raise ValueError(f"{table}.{name}: no value is known for the type {kind}")

@@ -75,9 +75,15 @@ def _fill(connection: psycopg.Connection, team_id: object, epoch: int, submissio
             "select team_id, space_epoch, evidence_id, 0, 0, 5 from commonlore.evidence where team_id = %(team)s"
         ),
         (
-            "insert into commonlore.evidence_posting (team_id, space_epoch, term, evidence_id, part_no, frequency, length) "
-            "select team_id, space_epoch, t.term, evidence_id, 0, 1, 10 from commonlore.evidence "
-            "cross join lateral (values ('common'), ('w' || evidence_index %% 100), ('r' || evidence_index)) t (term) where team_id = %(team)s"
+            "insert into commonlore.evidence_posting (team_id, space_epoch, term, entries, evidence_ids, codes) "
+            "select team_id, space_epoch, t.term, count(*), array_agg(evidence_id), array_agg(65546::bigint) from commonlore.evidence "
+            "cross join lateral (values ('common', evidence_index / 64), ('w' || evidence_index %% 100, 0), ('r' || evidence_index, 0)) t (term, block) "
+            "where team_id = %(team)s group by 1, 2, t.term, t.block"
+        ),
+        (
+            "insert into commonlore.evidence_posting_difference (team_id, space_epoch, evidence_ids, bases, words) "
+            "select team_id, space_epoch, array[evidence_id], '{10}', jsonb_build_object('r' || evidence_index, '{64}') from commonlore.evidence "
+            "where team_id = %(team)s and evidence_index <= 20"
         ),
         (
             "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) "
@@ -102,9 +108,9 @@ def _relate(connection: psycopg.Connection, team_id: object, epoch: int, profile
             "md5('s' || n)::uuid, 'uses', 1, md5('o' || n)::uuid, 'state', 'many', 'active', '+', 1, 1, 1, now() from generate_series(1, %(count)s) n"
         ),
         (
-            "insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, relationship_id, frequency, length) "
-            "select team_id, space_epoch, 1, t.term, relationship_id, 1, 10 from commonlore.relationship "
-            "cross join lateral (values ('common'), ('w1')) t (term) where team_id = %(team)s"
+            "insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, entries, relationship_ids, codes) "
+            "select team_id, space_epoch, 1, t.term, count(*), array_agg(relationship_id), array_agg(65546::bigint) from commonlore.relationship "
+            "cross join lateral (values ('common'), ('w1')) t (term) where team_id = %(team)s group by 1, 2, 4"
         ),
         (
             "insert into commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) "
@@ -177,13 +183,24 @@ def scans(nodes: list[dict[str, Any]], table: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("terms", [["r17"], ["w17", "r17"], ["common", "w1", "w2", "r3"]])
 @pytest.mark.parametrize("gated", [True, False])
-def test_the_words_are_read_from_the_key_alone(serving: psycopg.Connection[dict[str, Any]], terms: list[str], gated: bool) -> None:
-    """Index-only over the postings' key, for rare and common terms, under the policy, as the serving role."""
+def test_the_words_are_read_by_their_key(serving: psycopg.Connection[dict[str, Any]], terms: list[str], gated: bool) -> None:
+    """The blocks of each term, rare or common, and the differences of the space: no row is read to be thrown away, as the serving role."""
     values = parameters(serving, terms=terms, weights=[1.0] * len(terms))
-    (scan,) = scans(explained(serving, (FRONTIER if gated else OPEN_FRONTIER)["evidence_lexical"], values), "evidence_posting")
+    nodes = explained(serving, (FRONTIER if gated else OPEN_FRONTIER)["evidence_lexical"], values)
+    (blocks,), (differences,) = scans(nodes, "evidence_posting"), scans(nodes, "evidence_posting_difference")
 
-    assert ("Index Only Scan", "evidence_posting_pkey", 0) == (scan["Node Type"], scan["Index Name"], scan["Heap Fetches"])
-    assert 0 == scan.get("Rows Removed by Filter", 0)
+    assert ("Index Scan", "evidence_posting_pkey", 0) == (blocks["Node Type"], blocks["Index Name"], blocks.get("Rows Removed by Filter", 0))
+    assert (79 if "common" in terms else 0) + len(terms) - ("common" in terms) == round(blocks["Actual Rows"] * blocks["Actual Loops"])
+    assert (20, 0) == (differences["Actual Rows"] * differences["Actual Loops"], differences.get("Rows Removed by Filter", 0))
+
+
+def test_the_counts_of_terms_are_read_by_their_key(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """One block a rare term, and the differences of the space once."""
+    nodes = explained(serving, FRONTIER["read_statistics"], parameters(serving, terms=["w17", "r17", "absent"]))
+    (blocks,), (differences,) = scans(nodes, "evidence_posting"), scans(nodes, "evidence_posting_difference")
+
+    assert ("Index Scan", "evidence_posting_pkey", 2) == (blocks["Node Type"], blocks["Index Name"], blocks["Actual Rows"] * blocks["Actual Loops"])
+    assert (20, 0) == (differences["Actual Rows"] * differences["Actual Loops"], differences.get("Rows Removed by Filter", 0))
 
 
 @pytest.mark.parametrize(("bound_place", "left_out"), [(0, 0), (52, 3000)])
