@@ -51,6 +51,7 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
     """The statements of a subject with the condition of eligibility, now or in a view of another time, and other fragments, put in place."""
     history = statements("history")
     condition = history["relationship_past"] if past else statements("hydrate")["relationship_eligible"]
+    fragments = {"words": statements("frontier")["document_words"], **fragments}
     pieces = {"{eligible}": condition, "{past}": condition, **{"{" + name + "}": text for name, text in fragments.items()}}
     # A fragment stands before those that it is made of.
     pieces |= {
@@ -69,13 +70,8 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
 
 
 _GATE = statements("frontier")["evidence_gate"]
-_WORDS: dict[str, Any] = {"words": statements("frontier")["document_words"]}
-_NARROW: dict[str, Any] = {
-    "filter": statements("frontier")["evidence_filter"],
-    "narrowing": statements("frontier")["relationship_narrowing"],
-    **_WORDS,
-}
-_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true", **_WORDS}
+_NARROW: dict[str, Any] = {"filter": statements("frontier")["evidence_filter"], "narrowing": statements("frontier")["relationship_narrowing"]}
+_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true"}
 FRONTIER = complete("frontier", gate=_GATE, **_WIDE)
 # What is read of a space whose relationships cannot be searched by their words.
 STATISTICS_WITHOUT_WORDS = complete("frontier", words="null::jsonb")["read_statistics"]

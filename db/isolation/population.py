@@ -233,6 +233,7 @@ def sample_value(kind: str) -> Any:
         "text[]": [],
         "uuid[]": [],
         "integer[]": [],
+        "xid8": "3",
         "date": "2026-01-01",
     }
     return by_type.get(kind)
