@@ -198,8 +198,8 @@ _INVARIANTS = (
         "words-wait-for-vectors",
         "12: relationships are not searched by words until the generation is current",
         "domain/recall/plan.py",
-        "relationship_lexical=lexical(found.relationships) if intent.relationships_wanted else None,",
-        'relationship_lexical=lexical(found.relationships) if intent.relationships_wanted and found.generation_state == "current" else None,',
+        "relationship_lexical=lexical(found.relationships) if wanted else None,",
+        'relationship_lexical=lexical(found.relationships) if wanted and found.generation_state == "current" else None,',
         "pending_or_failed_vectors_keep_words_and_say_so",
     ),
     _ranking(

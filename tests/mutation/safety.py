@@ -10,6 +10,7 @@ _SETTLEMENT = "tests/unit/ledger/test_settlement.py::test_"
 _WITHDRAWAL = "tests/integration/memory/test_withdrawal.py::test_"
 _WORKER = "tests/integration/memory/test_worker.py::test_"
 _REMEMBER = "tests/integration/memory/test_remember.py::test_"
+_POSTINGS = "tests/integration/memory/test_postings.py::test_"
 _RESIDENT = "tests/integration/memory/test_resident_vectors.py::test_"
 
 _ISOLATION = (
@@ -209,4 +210,31 @@ _KEPT = (
     ),
 )
 
-SAFETY: tuple[Mutation, ...] = (*_ISOLATION, *_WHOLE, *_KEPT)
+_FOLDED = (
+    Mutation(
+        "unfolded-postings-misread",
+        "recall: a text that no worker folded yet has another score",
+        "db/queries/frontier.sql",
+        "select h.weight, d.evidence_ids[1 + (h.hit & 63)], d.bases[1 + (h.hit & 63)] + (h.hit >> 6 << 16)",
+        "select h.weight, d.evidence_ids[1 + (h.hit & 63)], d.bases[1 + (h.hit & 63)] + (1 << 16)",
+        (f"{_POSTINGS}scores_are_those_of_the_formula_whatever_was_folded",),
+    ),
+    Mutation(
+        "replaced-postings-kept",
+        "recall: a relationship is found by words that it no longer says",
+        "domain/projection/posting.py",
+        "            counts[posting] += sign\n",
+        "            counts[posting] += 1\n",
+        ("tests/property/test_posting_properties.py::test_a_history_folded_anywhere_leaves_the_last_texts",),
+    ),
+    Mutation(
+        "erased-postings-unfolded",
+        "erasure: what no worker folded yet stays",
+        "db/postings.py",
+        "    while await fold_postings(transaction):\n        pass\n",
+        "",
+        (f"{_POSTINGS}nothing_is_left_of_parts_that_are_taken_out",),
+    ),
+)
+
+SAFETY: tuple[Mutation, ...] = (*_ISOLATION, *_WHOLE, *_KEPT, *_FOLDED)
