@@ -160,7 +160,10 @@ def test_every_line_is_a_message_and_the_end_of_the_input_is_the_end(service: Se
 
 
 def test_what_cannot_be_read_keeps_nobody_from_being_answered(service: Service) -> None:
-    """What the SDK cannot read as a message is passed over; what can be read is answered. Garbage, arguments that are nested 100 or 100,000 deep, a line of two million characters: the process answers what comes after them."""
+    """Garbage, arguments that are nested 100 or 100,000 deep, a line of two million characters: the process answers what comes after them.
+
+    What the SDK cannot read as a message is passed over; what it can read is answered.
+    """
     deep = '{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "recall_memory", "arguments": {"query": %s}}}'
     with Raw(service.url, service.key().text) as raw:
         raw.send("no message")
@@ -174,7 +177,7 @@ def test_what_cannot_be_read_keeps_nobody_from_being_answered(service: Service) 
             answer = raw.read()
             found[answer.get("id")] = answer
 
-    assert (1, True, "invalid_input") == (first["id"], first["result"]["isError"], first["result"]["structuredContent"]["code"])
+    assert (1, True, "malformed_body") == (first["id"], first["result"]["isError"], first["result"]["structuredContent"]["code"])
     assert (True, "invalid_input") == (found[3]["result"]["isError"], found[3]["result"]["structuredContent"]["code"])
     assert {} == found[4]["result"]
 
