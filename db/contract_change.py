@@ -142,7 +142,17 @@ async def _switch(pool: Pool, *states: Any, accepts_failed: bool, now: datetime)
             await connection.execute(_SQL["make_room"], {"contract_id": found.contract_id})
         await connection.execute(_SQL["stand_by"])
         await connection.execute(_SQL["serve"], {"contract_id": found.contract_id, "now": now})
-        return next(contract for contract in await _list(connection) if contract.contract_id == found.contract_id)
+        served = next(contract for contract in await _list(connection) if contract.contract_id == found.contract_id)
+    await _log(pool, served)
+    return served
+
+
+async def _log(pool: Pool, contract: Contract) -> None:
+    """Contracts are the installation's; that another one serves is an entry in the log of every team."""
+    for team_id in await _teams(pool):
+        async with team_transaction(pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            transaction.noted.add("embedding_contract", contract.contract_id)
+            transaction.noted.is_logged = True
 
 
 async def retry(pool: Pool, *, now: datetime) -> Contract:

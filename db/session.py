@@ -147,8 +147,9 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
 
     async def end(transaction: TeamTransaction) -> None:
         act = replace(current_act() or UNNAMED, actor_kind="operator" if pool.name == OWNER else "worker")
-        logs = not snapshot and (pool.name == OWNER or transaction.noted.subjects)
-        await _commit(transaction, Record(act, transaction.noted.with_those_of(act), system_clock()) if logs else None)
+        noted = transaction.noted
+        logs = not snapshot and (pool.name == OWNER or noted.subjects)
+        await _commit(transaction, Record(act, noted.with_those_of(act), system_clock(), is_certain=noted.is_logged) if logs else None)
 
     async with _begun(pool, begin, end) as (_, transaction):
         yield transaction

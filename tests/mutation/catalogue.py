@@ -6,7 +6,8 @@ from tests.mutation.hypotheses import HYPOTHESES
 from tests.mutation.intake import INTAKE
 from tests.mutation.mutation import Mutation
 from tests.mutation.ranking import RANKING
+from tests.mutation.records import RECORDS
 from tests.mutation.safety import SAFETY
 from tests.mutation.ways import WAYS
 
-MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES, *WAYS)
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES, *WAYS, *RECORDS)
