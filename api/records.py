@@ -9,15 +9,17 @@ from typing import cast
 from commonlore.api.admitting import Admitting
 from commonlore.api.feedback import describe_feedback
 from commonlore.api.feedback_table import FeedbackReport, FeedbackSwitch
-from commonlore.api.records_table import AuditEntryShown, AuditList, SealList, SealShown
+from commonlore.api.records_table import AuditEntryShown, AuditList, NearDuplicate, NearDuplicateList, SealList, SealShown
 from commonlore.api.retention_table import RequestedRetention, RetentionCountsShown, RetentionDescription, RetentionRuleShown
 from commonlore.db import audit_log, feedback, retention
 from commonlore.db.jobs import enqueue
+from commonlore.db.near_duplicates import NearPair, page_near_duplicates
 from commonlore.db.session import TeamTransaction
 from commonlore.domain.audit.entry import Seal, SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
 from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
 from commonlore.domain.jobs.kind import APPLY_RETENTION
+from commonlore.domain.quality.near_duplicates import ListNearDuplicatesRequest
 from commonlore.domain.retention.rule import DescribeRetentionRequest, RunRetentionRequest, UpdateRetentionRequest
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
@@ -53,6 +55,17 @@ class TeamRecords(Admitting):
             "seals_total": head.ordinal if head else 0,
             "head_sha256": head.seal_sha256.hex() if head else None,
             "unsealed_entries": waiting,
+        }
+
+    async def list_near_duplicates(self, key: PresentedKey, request: ListNearDuplicatesRequest, *, correlation_id: str) -> NearDuplicateList:
+        async with self._admitted(key, reads=True) as (actor, transaction, _):
+            after = decode_cursor(request.cursor, actor.team_id, "near_duplicates") if request.cursor else None
+            await transaction.enter(actor.target(request.target_space).space_id)
+            page = await page_near_duplicates(transaction, request, after)
+        return {
+            "pairs": [_near(pair) for pair in page.pairs],
+            "looked_at": page.looked_at,
+            "next_cursor": encode_cursor(actor.team_id, "near_duplicates", page.last_id) if page.last_id else None,
         }
 
     async def describe_feedback(self, key: PresentedKey, request: DescribeFeedbackRequest, *, correlation_id: str) -> FeedbackReport:
@@ -98,4 +111,15 @@ def _seal(seal: Seal, state: SealState) -> SealShown:
         "state": state,
         "sha256": seal.seal_sha256.hex(),
         "known_from": render_instant(seal.known_from),
+    }
+
+
+def _near(pair: NearPair) -> NearDuplicate:
+    return {
+        "evidence_id": str(pair.evidence_id),
+        "other_evidence_id": str(pair.other_id),
+        "similarity_percent": pair.similarity_percent,
+        "is_same_text": pair.is_same_text,
+        "begins": pair.begins,
+        "other_begins": pair.other_begins,
     }

@@ -13,6 +13,7 @@ from commonlore.domain.audit.act import ActorKind, AuditOutcome
 from commonlore.domain.audit.entry import SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
 from commonlore.domain.feedback.request import DescribeFeedbackRequest, UpdateFeedbackRequest
+from commonlore.domain.quality.near_duplicates import ListNearDuplicatesRequest
 from commonlore.domain.retention.rule import DescribeRetentionRequest, RunRetentionRequest, UpdateRetentionRequest
 from commonlore.domain.tenancy.key import PresentedKey
 
@@ -64,6 +65,27 @@ class SealList(TypedDict):
     unsealed_entries: Count
 
 
+class NearDuplicate(TypedDict):
+    """Two texts that say nearly the same, the earlier one first, each with how it begins."""
+
+    evidence_id: str
+    other_evidence_id: str
+    similarity_percent: Annotated[
+        int, Meta(ge=50, le=100, description="The share of their runs of four words that both have; 100 only for equal texts.")
+    ]
+    is_same_text: bool
+    begins: str
+    other_begins: str
+
+
+class NearDuplicateList(TypedDict):
+    """Pairs of the texts that this page looked at. Nothing is merged."""
+
+    pairs: list[NearDuplicate]
+    looked_at: Count
+    next_cursor: Annotated[str | None, Meta(description="Send it as `cursor` to read on; null on the last page.")]
+
+
 class RecordOperations(Protocol):
     """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
 
@@ -74,6 +96,8 @@ class RecordOperations(Protocol):
     async def list_audit(self, key: PresentedKey, request: ListAuditRequest, *, correlation_id: str) -> AuditList: ...
 
     async def list_audit_seals(self, key: PresentedKey, request: ListSealsRequest, *, correlation_id: str) -> SealList: ...
+
+    async def list_near_duplicates(self, key: PresentedKey, request: ListNearDuplicatesRequest, *, correlation_id: str) -> NearDuplicateList: ...
 
     async def describe_feedback(self, key: PresentedKey, request: DescribeFeedbackRequest, *, correlation_id: str) -> FeedbackReport: ...
 
@@ -102,6 +126,14 @@ RECORDS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object
         ListSealsRequest,
         SealList,
         {"limit": 10},
+    ),
+    (
+        "list_near_duplicates",
+        "List near-duplicates",
+        "Pairs of texts of one space that say nearly the same, for a person to look at. A page looks at `limit` texts, each against its nearest; nothing is merged.",
+        ListNearDuplicatesRequest,
+        NearDuplicateList,
+        {"min_similarity_percent": 80, "limit": 50},
     ),
     *FEEDBACK_ADMIN,
     *RETENTION,

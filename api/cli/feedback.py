@@ -69,6 +69,34 @@ def report_feedback(output: Output, since: str | None, until: str | None, url: s
     return answered(output, post(url, key, "admin/describe_feedback", {"since": since, "until": until}), say)
 
 
+@report.command("near-duplicates")
+@click.option(
+    "--space",
+    "target_space",
+    type=click.Choice(("team_shared", "private")),
+    default="team_shared",
+    show_default=True,
+    help="The team's shared space, or the private one of the key.",
+)
+@click.option("--similarity", type=click.IntRange(50, 100), default=80, show_default=True, help="How alike two texts are at least, in percent.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="How many texts are looked at.")
+@click.option("--cursor", help="Go on where the page before ended.")
+@_service
+@json_option
+@click.pass_obj
+def report_near_duplicates(output: Output, target_space: str, similarity: int, limit: int, cursor: str | None, url: str, key: str | None) -> int:
+    """Pairs of texts that say nearly the same. Nothing is merged; whoever wrote one may retract it."""
+
+    def say(answer: dict[str, Any]) -> None:
+        rows = [(pair["evidence_id"], pair["other_evidence_id"], f"{pair['similarity_percent']} %", pair["begins"][:60]) for pair in answer["pairs"]]
+        output.table(("text", "other text", "alike", "begins"), rows, empty=f"No pair among {answer['looked_at']} texts.")
+        if answer["next_cursor"]:
+            click.echo(f"There are more texts: --cursor {answer['next_cursor']}")
+
+    request = {"target_space": target_space, "min_similarity_percent": similarity, "limit": limit, "cursor": cursor}
+    return answered(output, post(url, key, "admin/list_near_duplicates", request), say)
+
+
 def _lane(lane: dict[str, Any]) -> list[object]:
     mean = f"{lane['irrelevant_ranks'] / lane['irrelevant']:.1f}" if lane["irrelevant"] else "-"
     return [lane["lane"], lane["shown"], lane["irrelevant"], lane["irrelevant_first"], mean, lane["used"], lane["contradicted"]]
