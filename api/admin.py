@@ -25,6 +25,7 @@ from commonlore.api.curation_table import (
 )
 from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
+from commonlore.api.limits_table import LIMITS, LimitsDescription
 from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
 from commonlore.api.records_table import RECORDS, RecordOperations
 from commonlore.api.spaces_table import SPACES, AdminSpace, MemberEntry, SpaceOperations
@@ -40,6 +41,7 @@ from commonlore.domain.correct.identity_request import (
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
+from commonlore.domain.limits.request import DescribeLimitsRequest, UpdateLimitsRequest
 from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState
@@ -243,6 +245,10 @@ class AdminOperations(SpaceOperations, RecordOperations, Protocol):
 
     async def retire_projection(self, key: PresentedKey, request: GenerationRequest, *, correlation_id: str) -> GenerationEntry: ...
 
+    async def describe_limits(self, key: PresentedKey, request: DescribeLimitsRequest, *, correlation_id: str) -> LimitsDescription: ...
+
+    async def update_limits(self, key: PresentedKey, request: UpdateLimitsRequest, *, correlation_id: str) -> LimitsDescription: ...
+
 
 @dataclass(frozen=True, slots=True)
 class AdminSpec:
@@ -368,7 +374,7 @@ _SPECS = (
         ConflictRules,
         {"review_days": 14},
     ),
-    *(AdminSpec(*row) for row in (*SPACES, *CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *RECORDS)),
+    *(AdminSpec(*row) for row in (*SPACES, *CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *LIMITS, *RECORDS)),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from commonlore.api import communities, conflicts, curation, hypotheses, projections
+from commonlore.api import communities, conflicts, curation, hypotheses, limit_settings, projections
 from commonlore.api.admin import (
     ConflictDescription,
     ConflictList,
@@ -40,6 +40,7 @@ from commonlore.api.curation_table import (
 from commonlore.api.hypotheses_table import HypothesesDescription, RequestedProposals
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
+from commonlore.api.limits_table import LimitsDescription
 from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
 from commonlore.api.records import TeamRecords
 from commonlore.api.spaces import SpaceAdministration, member_entry, space_entry
@@ -60,6 +61,7 @@ from commonlore.domain.correct.identity_request import (
 from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPredicatesRequest
 from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
+from commonlore.domain.limits.request import DescribeLimitsRequest, UpdateLimitsRequest
 from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
@@ -281,6 +283,14 @@ class TeamAdministration(TeamRecords, SpaceAdministration):
     async def roll_back_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> GenerationEntry:
         async with self._admitted(key) as (_, transaction, now):
             return await projections.roll_back_projection(transaction, now=now)
+
+    async def describe_limits(self, key: PresentedKey, request: DescribeLimitsRequest, *, correlation_id: str) -> LimitsDescription:
+        async with self._admitted(key, reads=True) as (_, transaction, now):
+            return await limit_settings.describe_limits(transaction, request, now=now)
+
+    async def update_limits(self, key: PresentedKey, request: UpdateLimitsRequest, *, correlation_id: str) -> LimitsDescription:
+        async with self._admitted(key) as (_, transaction, now):
+            return await limit_settings.update_limits(transaction, request, now=now)
 
     @asynccontextmanager
     async def _acting(self, key: PresentedKey, request: IdentityWrite | DefinePredicateRequest) -> AsyncIterator[Act]:

@@ -12,6 +12,7 @@ from litestar.types import ControllerRouterHandler
 
 from commonlore.api.edge import ASGIApp, Edge
 from commonlore.api.exchange import ClientGone
+from commonlore.api.limits import Limiter
 from commonlore.api.mcp import Authenticate, McpEndpoint
 from commonlore.api.openapi import document
 from commonlore.api.operations import TOOLS, Operations
@@ -36,13 +37,14 @@ def create_app(
     lifespan: Sequence[Lifespan] = (),
     metrics: Metrics | None = None,
     admission: Admission | None = None,
+    limiter: Limiter | None = None,
 ) -> ASGIApp:
     """The whole service as one ASGI application.
 
     `ready` raises a CommonloreError while requests cannot be served. `admin_routes` are Litestar handlers; they find their
     exchange with `exchange_of(request.scope)` and read bodies with `read_json_body`. `authenticate`, when given, checks
     the key of MCP messages that call no tool. `metrics`, when given, counts every request and is shown at `/metrics`.
-    `admission` has the seats, where somebody else wants to see them too.
+    `admission` has the seats, where somebody else wants to see them too. Without `limiter` no call is counted.
     """
     rest = Litestar(
         route_handlers=[
@@ -57,4 +59,4 @@ def create_app(
         request_max_body_size=settings.body_limit_bytes,
         exception_handlers={kind: answer_failure for kind in (CommonloreError, HTTPException, ClientGone, Exception)},
     )
-    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings, metrics, admission)  # type: ignore[arg-type]
+    return Edge(rest, McpEndpoint(operations, settings, authenticate), settings, metrics, admission, limiter)  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ from commonlore.api.exchange import (
     send_bytes,
     send_problem,
 )
+from commonlore.api.limits import Limiter, client_address
 from commonlore.api.measure import open_measure
 from commonlore.api.problems import internal_failure
 from commonlore.db.settings import Settings
@@ -90,8 +91,16 @@ def _is_address(host: str) -> bool:
 class Edge:
     """An ASGI application around `rest` (lifespan included) and `mcp`. Without `metrics` nothing answers at `/metrics`."""
 
-    def __init__(self, rest: ASGIApp, mcp: ASGIApp, settings: Settings, metrics: Metrics | None = None, admission: Admission | None = None) -> None:
-        self._rest, self._mcp, self._metrics = rest, mcp, metrics
+    def __init__(
+        self,
+        rest: ASGIApp,
+        mcp: ASGIApp,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        admission: Admission | None = None,
+        limiter: Limiter | None = None,
+    ) -> None:
+        self._rest, self._mcp, self._metrics, self._limiter = rest, mcp, metrics, limiter
         self._admission = admission or Admission(AdmissionPolicy(seats=settings.calls_at_once), time.monotonic)
         self._hosts = Hosts(settings)
         self._timeout_ms = settings.request_timeout_ms
@@ -107,6 +116,8 @@ class Edge:
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = open_exchange(scope, self._timeout_ms)
         marked = _Marked(send, exchange.correlation_id)
+        if self._limiter is not None:
+            marked.measure.charge = self._limiter.open(self._address(scope, exchange, self._limiter))
         try:
             await self._answer(scope, receive, marked, exchange)
         finally:
@@ -114,6 +125,11 @@ class Edge:
                 marked.seat.leave(marked.measure.operation, served=(marked.status or _CLIENT_GONE) < 400)
             if self._metrics is not None:
                 self._metrics.observe(marked.measure, marked.status or _CLIENT_GONE)
+
+    @staticmethod
+    def _address(scope: Scope, exchange: Exchange, limiter: Limiter) -> str:
+        peer = scope.get("client")
+        return client_address(peer[0] if peer else "", exchange.headers.get(b"x-forwarded-for", ()), limiter.trusted_proxies)
 
     async def _answer(self, scope: Scope, receive: Receive, send: _Marked, exchange: Exchange) -> None:
         try:
@@ -192,7 +208,9 @@ class _Marked:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             status = self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), self._correlation]
+            message["headers"] = [*message.get("headers", ()), self._correlation, *self.measure.charge.headers()]
+            if status == 401:
+                self.measure.charge.fail()
             if status < 400:  # how far a refused key came is nobody's business
                 message["headers"].append((b"server-timing", self.measure.server_timing()))
         await self._send(message)

@@ -56,6 +56,7 @@ from commonlore.api.exchange import (
     supervise,
 )
 from commonlore.api.mcp_server import Outcome, call_tool, make_server, unknown_tool
+from commonlore.api.measure import current
 from commonlore.api.operations import TOOLS, Operations
 from commonlore.api.problems import problem_body
 from commonlore.api.rest import method_not_allowed
@@ -163,6 +164,7 @@ class McpEndpoint:
         key = require_key(exchange)
         if team is not None and team.lower() not in (str(key.team_id), key.team_id.hex):
             raise credential_invalid()
+        current().charge.present(key)
         body = await read_json_body(exchange, receive, self._limit_bytes)
         call = _Call(exchange, receive, key)
         try:

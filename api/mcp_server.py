@@ -22,6 +22,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from commonlore.api.classes import class_of
 from commonlore.api.decode import decode_arguments
 from commonlore.api.exchange import ClientGone, log_unstated
 from commonlore.api.measure import current
@@ -78,6 +79,7 @@ async def call_tool(operations: Operations, spec: ToolSpec, arguments: Parsed, c
     measure = current()
     measure.operation = spec.name
     try:
+        measure.charge.begin(class_of(spec))
         with measure.record.step("decode"):
             request = decode_arguments(arguments, spec.request)
         with acting(act_of(spec.name, request, caller.correlation_id, spec.scope)):

@@ -10,17 +10,22 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from commonlore.api.limits import Charge
 from commonlore.domain.recall.record import Recorder
 
 
 @dataclass(slots=True)
 class Measure:
-    """`operation` stays `other` where no operation was reached. `status` is set where it is not that of the HTTP answer."""
+    """`operation` stays `other` where no operation was reached. `status` is set where it is not that of the HTTP answer.
+
+    `charge` is what the call counts against the limits; one that was never opened counts nothing.
+    """
 
     began: float = field(default_factory=perf_counter)
     operation: str = "other"
     status: int | None = None
     degradations: list[tuple[str, str]] = field(default_factory=list)
+    charge: Charge = field(default_factory=Charge)
     record: Recorder = field(default_factory=lambda: Recorder(perf_counter))
 
     @property

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
+from commonlore.api.limits import Limiter
 from commonlore.api.measure import Measure
 from commonlore.db.jobs import QueueNumbers, WorkerNumbers
 from commonlore.domain.errors import CommonloreError
@@ -37,6 +38,7 @@ class Metrics:
         cache: Callable[[], Mapping[str, int]],
         queue: ReadQueue | None = None,
         admission: Admission | None = None,
+        limiter: Limiter | None = None,
     ) -> None:
         self._queue, self._jobs = queue, _Jobs()
         self._registry = CollectorRegistry()
@@ -53,6 +55,8 @@ class Metrics:
         self._registry.register(self._jobs)
         if admission is not None:
             self._registry.register(_Seats(admission))
+        if limiter is not None:
+            self._registry.register(_Limits(limiter))
 
     def observe(self, measure: Measure, status: int) -> None:
         """Count one request that is over. `status` is that of the HTTP answer, 499 where the client left."""
@@ -103,6 +107,22 @@ class _Seats(Collector):
         yield GaugeMetricFamily("commonlore_calls_running", "Calls that run now.", value=self._admission.running)
         yield GaugeMetricFamily("commonlore_calls_limit", "Calls that are taken at once now; fewer while more come.", value=self._admission.limit)
         yield CounterMetricFamily("commonlore_calls_refused", "Calls for which there was no seat.", value=self._admission.refused)
+
+
+class _Limits(Collector):
+    """Calls that a limit refused, and whether processes count together."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+
+    def collect(self) -> Iterable[Metric]:
+        refused = CounterMetricFamily("commonlore_limited_calls", "Calls that a limit refused.", labels=("reason",))
+        for reason, number in self._limiter.refused.items():
+            refused.add_metric((reason,), number)
+        answers = float(self._limiter.store_answers)
+        return refused, GaugeMetricFamily(
+            "commonlore_limit_store_answers", "1 while processes count together, 0 while this one does alone.", value=answers
+        )
 
 
 class _Jobs(Collector):

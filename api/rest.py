@@ -10,7 +10,8 @@ from litestar import Request, Response, get, post
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
-from commonlore.api.admin import ADMIN, AdminOperations
+from commonlore.api.admin import ADMIN, AdminOperations, AdminSpec
+from commonlore.api.classes import body_limit, class_of
 from commonlore.api.decode import decode_body, merge_idempotency_key
 from commonlore.api.exchange import ClientGone, encode_problem, exchange_of, log_unstated, off_loop, read_json_body, require_key, supervise
 from commonlore.api.measure import current
@@ -20,7 +21,6 @@ from commonlore.db.acting import acting
 from commonlore.db.settings import Settings
 from commonlore.domain.audit.act import act_of
 from commonlore.domain.errors import CommonloreError, Incorrect
-from commonlore.domain.tenancy.actor import Scope
 
 Ready = Callable[[], Awaitable[None]]
 _HEADERS = {"cache-control": "no-store"}
@@ -28,33 +28,30 @@ _HEADERS = {"cache-control": "no-store"}
 
 def tool_route(spec: ToolSpec, operations: Operations, settings: Settings) -> HTTPRouteHandler:
     """`POST /v1/<name>`, answering 200."""
-    return _post(f"/v1/{spec.name}", spec.name, spec.request, spec.of(operations), settings, spec.scope)
+    return _post(f"/v1/{spec.name}", spec, spec.of(operations), settings)
 
 
 def admin_routes(operations: AdminOperations, settings: Settings) -> list[HTTPRouteHandler]:
     """`POST /v1/admin/<name>` for each of `ADMIN`, answering 200."""
-    return [_post(spec.path, spec.name, spec.request, spec.of(operations), settings, spec.scope) for spec in ADMIN.values()]
+    return [_post(spec.path, spec, spec.of(operations), settings) for spec in ADMIN.values()]
 
 
-def _post(
-    path: str,
-    name: str,
-    kind: type[msgspec.Struct],
-    operation: Callable[..., Awaitable[Mapping[str, object]]],
-    settings: Settings,
-    scope: Scope,
-) -> HTTPRouteHandler:
+def _post(path: str, spec: ToolSpec | AdminSpec, operation: Callable[..., Awaitable[Mapping[str, object]]], settings: Settings) -> HTTPRouteHandler:
+    name, kind, limit_bytes = spec.name, spec.request, body_limit(spec, settings.body_limit_bytes)
+
     async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
         exchange = exchange_of(request.scope)
         measure = current()
         measure.operation = name
         key = require_key(exchange)
-        body = await read_json_body(exchange, request.receive, settings.body_limit_bytes)
+        measure.charge.present(key)
+        measure.charge.begin(class_of(spec))
+        body = await read_json_body(exchange, request.receive, limit_bytes)
         with measure.record.step("decode"):
             asked = await off_loop(len(body), lambda: decode_body(body, kind))
         if "idempotency_key" in kind.__struct_fields__:
             asked = merge_idempotency_key(asked, exchange.headers.get(b"idempotency-key", []))
-        with acting(act_of(name, asked, exchange.correlation_id, scope)):
+        with acting(act_of(name, asked, exchange.correlation_id, spec.scope)):
             result = await supervise(exchange, request.receive, operation(key, asked, correlation_id=exchange.correlation_id))
         return _json(msgspec.json.encode(result))
 

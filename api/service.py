@@ -257,7 +257,12 @@ class MemoryOperations:
                 actor.require(scope)
 
     def note(self, actor: Actor) -> None:
-        """Remember that a key was used; `run_upkeep` writes it."""
+        """A key was found valid: remember that it was used, which `run_upkeep` writes, and count the call.
+
+        Raises:
+            Limited
+        """
+        current().charge.settle(actor)
         self._used.setdefault(actor.team_id, set()).add(actor.credential_id)
 
     async def run_upkeep(self) -> None:

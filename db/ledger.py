@@ -19,6 +19,7 @@ from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.settlement import settle
 from commonlore.db.sources import exclude_older_revisions
 from commonlore.db.sql import statements
+from commonlore.db.storage import KeptCounts, look_for_room
 from commonlore.db.submissions import Session, lock_ledger
 from commonlore.db.withdrawal import end_evidence, read_standing
 from commonlore.domain.ids import NewId
@@ -42,6 +43,8 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock
 from commonlore.domain.withdraw.standing import Standing
 
+# What this process knows of how much teams keep.
+KEPT = KeptCounts()
 _SQL = statements("ledger")
 _CORRECT = statements("correct")
 _INSTALLATION = statements("installation")
@@ -87,7 +90,20 @@ class LedgerSession(Session):
         return row["contract_key"] if row else None
 
     async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]:
-        return await store_evidence(self._transaction, submission, vectors, new_id=new_id)
+        """As `db/evidence_rows.py`, within what the team may keep.
+
+        Raises:
+            Limited: `storage_full`.
+        """
+        transaction, space_id = self._transaction, submission.space.space_id
+        room = await look_for_room(transaction, KEPT, submission.actor.limits.storage, space_id)
+        stored = await store_evidence(transaction, submission, vectors, new_id=new_id)
+        if room is not None:
+            new = [item for item, done in zip(submission.prepared.evidence, stored, strict=True) if done.is_new]
+            size = sum(len(item.proposal.content.encode()) for item in new)
+            room.require(len(new), size)
+            KEPT.add(transaction.team_id, space_id, len(new), size)
+        return stored
 
     async def lock_ledger(self, now: datetime) -> datetime:
         return await lock_ledger(self._transaction, now)

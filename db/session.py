@@ -29,6 +29,7 @@ from commonlore.db.shares import KnownKeys, Shares
 from commonlore.db.sql import statements
 from commonlore.domain.audit.act import Noted, refusal_of
 from commonlore.domain.errors import CommonloreError, Unauthenticated
+from commonlore.domain.limits.policy import limits_of
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey, matches
 from commonlore.domain.time import Clock, system_clock
@@ -302,6 +303,7 @@ def _actor(key: PresentedKey, row: dict[str, Any] | None) -> Actor:
         spaces=tuple(spaces),
         unclaimed_evidence=row["unclaimed_evidence"],
         keeps_feedback=row["recall_feedback"],
+        limits=limits_of(row["key_limits"], row["team_limits"], row["limit_ceiling"]),
     )
 
 

@@ -5,6 +5,7 @@ A contradiction stops the start; nothing is clamped. `docs/reference/settings.md
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -46,6 +47,16 @@ def _url(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError
     return text
+
+
+def _valkey(text: str) -> str:
+    if not text.startswith(("redis://", "rediss://", "unix://", "valkey://", "valkeys://")):
+        raise ValueError
+    return text.replace("valkey", "redis", 1) if text.startswith("valkey") else text
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
 
 
 def _contract(text: str) -> str:
@@ -99,6 +110,15 @@ FIELDS: Mapping[str, Field] = {
         "100 to 600000",
         "The longest one request may take, in milliseconds; a long body has ten seconds more for each million bytes.",
     ),
+    "redis_url": Field(
+        _valkey,
+        "redis://..., rediss://... or unix://...",
+        "A Valkey or Redis where the API processes count calls together; without it they do in PostgreSQL.",
+    ),
+    "limits": Field(_switch, "on or off", "Whether calls are refused that go beyond the limits of their key or team; they are counted anyway."),
+    "trusted_proxies": Field(
+        _networks, "addresses or networks, separated by commas", "Proxies whose `X-Forwarded-For` says where a call comes from."
+    ),
     "header_timeout_ms": Field(
         _integer(100, 600_000),
         "100 to 600000",
@@ -148,6 +168,9 @@ class Settings:
     pool_size: int = 10
     calls_at_once: int = AdmissionPolicy().seats
     prepared_statements: str = "on"
+    redis_url: str | None = None
+    limits: str = "on"
+    trusted_proxies: tuple[str, ...] = ()
     request_timeout_ms: int = 30_000
     header_timeout_ms: int = 10_000
     body_limit_bytes: int = 16 * 1024 * 1024

@@ -6,6 +6,7 @@
     ├── Forbidden          a valid credential without the scope
     ├── NotVisible         absent and foreign alike
     ├── Conflict           the state moved on; read, then decide
+    ├── Limited            a key or a team has used what it may
     ├── Unavailable        try again later
     ├── DeadlineExceeded   took longer than allowed
     ├── Fault              a bug of ours
@@ -91,6 +92,13 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Conflict", "correct_and_resubmit", "Wait until the counts in `details` are 0, or retry what failed, then repeat the request."
         ),
         "commit_conflict": _code("Conflict", "retry_same_request", "Send the same request again; another write was faster.", retryable=True),
+        "rate_limited": _code("Limited", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True),
+        "quota_exceeded": _code(
+            "Limited",
+            "contact_operator",
+            "Ask an administrator for a higher quota, or wait for the time in Retry-After, when the day or month begins anew.",
+        ),
+        "storage_full": _code("Limited", "contact_operator", "Ask an administrator for a higher quota, or erase what is no longer needed."),
         "database_unavailable": _code(
             "Unavailable", "retry_same_request", "Wait for the time in Retry-After, then send the same request.", retryable=True
         ),
@@ -202,6 +210,10 @@ class NotVisible(CommonloreError):
 
 class Conflict(CommonloreError):
     """The state moved on."""
+
+
+class Limited(CommonloreError):
+    """Used up."""
 
 
 class Unavailable(CommonloreError):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -24,7 +25,7 @@ _LOW_DISK = 1024**3
 _NO_DISK = 200 * 1024**2
 _PORT_ADVICE = "Choose another port with COMMONLORE_PORT or `commonlore up --port`."
 _LIVE = '"status":"live"'
-_SECRET = ("database_url", "serving_url", "worker_url")
+_SECRET = ("database_url", "serving_url", "worker_url", "redis_url")
 
 
 @click.command()
@@ -73,6 +74,9 @@ def _place(url: str) -> str:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
+    if not url.startswith("postgres"):
+        at = urlsplit(url)
+        return f"{at.hostname or 'local'}:{at.port or 6379}{at.path} (the rest is hidden)"
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:
@@ -83,7 +87,7 @@ def _place(url: str) -> str:
 def examine(settings: Settings) -> Iterator[Finding]:
     """Every check, in the order in which a cause comes before what follows from it."""
     yield from _program()
-    for check in (_model, _home, _reach, _database, _port):
+    for check in (_model, _home, _reach, _database, _limit_store, _port):
         yield from check(settings)
 
 
@@ -208,6 +212,23 @@ def _database(settings: Settings) -> Iterator[Finding]:
 
     yield from contents_findings(contents)
     yield from role_findings(found)
+
+
+def _limit_store(settings: Settings) -> Iterator[Finding]:
+    """Without it the service goes on, so that nothing here fails."""
+    if settings.redis_url is None:
+        return
+    import redis
+
+    where = _place(settings.redis_url)
+    try:
+        with redis.Redis.from_url(settings.redis_url, socket_timeout=2, socket_connect_timeout=2) as client:
+            client.ping()
+    except (redis.RedisError, OSError) as error:
+        advice = "Check COMMONLORE_REDIS_URL and the server. Until it answers each process counts calls by itself."
+        yield Finding("limit store", "warn", f"{where} does not answer: {type(error).__name__}", advice)
+    else:
+        yield Finding("limit store", "ok", f"{where} answers; processes count calls together there")
 
 
 def _first_line(error: Exception) -> str:

@@ -49,6 +49,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "retention": Lazy("commonlore.api.cli.retention", "retention", "Preview, set and run what is removed by its age."),
     "feedback": Lazy("commonlore.api.cli.feedback", "feedback", "Switch on that recalls are kept for feedback, and switch it off."),
     "report": Lazy("commonlore.api.cli.feedback", "report", "Show what callers say of recalls."),
+    "limits": Lazy("commonlore.api.cli.limits", "limits", "Show and set what teams and keys may use."),
     "jobs": Lazy("commonlore.api.cli.jobs", "jobs", "List, watch, cancel and retry the work that waits or runs."),
     "community": Lazy("commonlore.api.cli.community", "community", "Switch communities on, ask for a run, and see how they stand."),
     "projection": Lazy(

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from commonlore.db.settings import Settings
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.limits.admission import Admission, AdmissionPolicy
+from commonlore.domain.limits.meter import LimitStore, Meter
 
 if TYPE_CHECKING:
     from commonlore.api.edge import ASGIApp
+    from commonlore.api.limits import Limiter
     from commonlore.api.metrics import Metrics
     from commonlore.api.service import MemoryOperations
     from commonlore.db.assemble import Adapters
@@ -29,6 +31,8 @@ _KEEP_ALIVE_S = 15
 # Requests under way get this long when the service stops.
 _DRAIN_S = 20
 _TICK_S = 0.005
+# How often a process tells the others what was used: a transaction a team, or one script for everything.
+_TELL_DATABASE_S, _TELL_VALKEY_S = 1.0, 0.1
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -96,8 +100,8 @@ def _modules() -> None:
 
 
 @asynccontextmanager
-async def serving(settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder]) -> AsyncIterator[None]:
-    """The API answers for the length of the block; then it takes no more, lets what runs end within 20 s, and closes.
+async def serving(settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder]) -> AsyncIterator[Limiter]:
+    """The API answers for the length of the block; then it takes no more, lets what runs end within 20 s, and closes. Gives its limits.
 
     Raises:
         OperatorError: `role_unsafe`, `model_invalid`.
@@ -108,15 +112,19 @@ async def serving(settings: Settings, conninfo: str, listener: socket.socket, mo
 
     embedder = await asyncio.wrap_future(model)
     try:
-        async with assemble(conninfo, settings, name="api", make_embedder=lambda: embedder) as adapters:
+        async with (
+            assemble(conninfo, settings, name="api", make_embedder=lambda: embedder) as adapters,
+            _limit_store(adapters, settings) as store,
+        ):
             operations = MemoryOperations(adapters)
-            server = _server(_application(operations, settings), settings)
-            upkeep = asyncio.create_task(operations.run_upkeep())
+            limiter = _limiter(adapters, settings, store)
+            server = _server(_application(operations, settings, limiter), settings)
+            upkeep = asyncio.gather(operations.run_upkeep(), limiter.run())
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 while not server.started and not running.done():  # noqa: ASYNC110  the server has no event to wait for
                     await asyncio.sleep(_TICK_S)
-                yield
+                yield limiter
             finally:
                 server.should_exit = True
                 await running
@@ -124,11 +132,40 @@ async def serving(settings: Settings, conninfo: str, listener: socket.socket, mo
                 with contextlib.suppress(asyncio.CancelledError):
                     await upkeep
                 await operations.flush_uses()
+                await limiter.exchange()
     finally:
         embedder.close()
 
 
-def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
+@asynccontextmanager
+async def _limit_store(adapters: Adapters, settings: Settings) -> AsyncIterator[LimitStore]:
+    if settings.redis_url is None:
+        from commonlore.db.limits import PostgresLimitStore
+
+        yield PostgresLimitStore(adapters.pool, adapters.clock)
+    else:
+        from commonlore.db.limit_valkey import ValkeyLimitStore
+
+        store = ValkeyLimitStore(settings.redis_url)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+def _limiter(adapters: Adapters, settings: Settings, store: LimitStore) -> Limiter:
+    from commonlore.api.limits import Limiter
+
+    return Limiter(
+        Meter(time.monotonic, adapters.clock),
+        store,
+        interval_s=_TELL_DATABASE_S if settings.redis_url is None else _TELL_VALKEY_S,
+        trusted_proxies=tuple(ipaddress.ip_network(text) for text in settings.trusted_proxies),
+        enforced=settings.limits == "on",
+    )
+
+
+def _application(operations: MemoryOperations, settings: Settings, limiter: Limiter) -> ASGIApp:
     from commonlore.api.administration import TeamAdministration
     from commonlore.api.app import create_app
     from commonlore.api.rest import admin_routes
@@ -141,12 +178,13 @@ def _application(operations: MemoryOperations, settings: Settings) -> ASGIApp:
         ready=operations.adapters.ready,
         admin_routes=admin_routes(administration, settings),
         authenticate=operations.authenticate,
-        metrics=_metrics(operations.adapters, admission) if settings.metrics == "on" else None,
+        metrics=_metrics(operations.adapters, admission, limiter) if settings.metrics == "on" else None,
         admission=admission,
+        limiter=limiter,
     )
 
 
-def _metrics(adapters: Adapters, admission: Admission) -> Metrics:
+def _metrics(adapters: Adapters, admission: Admission, limiter: Limiter) -> Metrics:
     from commonlore.api.metrics import Metrics
     from commonlore.db.jobs import read_numbers
 
@@ -155,7 +193,7 @@ def _metrics(adapters: Adapters, admission: Admission) -> Metrics:
         size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
         return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0) + adapters.pool.shares.waiting}
 
-    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission)
+    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission, limiter=limiter)
 
 
 def _server(app: Any, settings: Settings) -> Any:

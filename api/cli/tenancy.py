@@ -66,7 +66,7 @@ async def member_of(transaction: TeamTransaction, text: str) -> UUID:
     return pick("/member", text, ((member.profile_id, (member.name,)) for member in members if member.retired_at is None))
 
 
-async def _key_of(transaction: TeamTransaction, text: str) -> UUID:
+async def key_of(transaction: TeamTransaction, text: str) -> UUID:
     keys = await tenancy.list_keys(transaction)
     return pick("/key", text, ((key.credential_id, (key.name, key.prefix)) for key in keys if key.revoked_at is None))
 
@@ -274,7 +274,7 @@ def rotate_key(output: Output, key_text: str, team_text: str | None, expires: st
 
     async def work(transaction: TeamTransaction, now: datetime) -> IssuedKey:
         end = read_expiry("/expires", expires, now=now)
-        return await tenancy.rotate_key(transaction, await _key_of(transaction, key_text), now=now, expires_at=end)
+        return await tenancy.rotate_key(transaction, await key_of(transaction, key_text), now=now, expires_at=end)
 
     _show_once(output, in_team(team_text, work), "rotated")
 
@@ -288,7 +288,7 @@ def revoke_key(output: Output, key_text: str, team_text: str | None) -> None:
     """Revoke a key, given by id, prefix or name. The next request with it fails."""
 
     async def work(transaction: TeamTransaction, now: datetime) -> Key:
-        return await tenancy.revoke_key(transaction, await _key_of(transaction, key_text), now=now)
+        return await tenancy.revoke_key(transaction, await key_of(transaction, key_text), now=now)
 
     revoked = in_team(team_text, work)
     if output.as_json:

@@ -43,6 +43,7 @@ TEAM_TABLES = frozenset(
         "recall_feedback",
         "feedback_mark",
         "retention_rule",
+        "limit_use",
     )
 )
 DEFINER_FUNCTIONS = frozenset(

@@ -30,6 +30,7 @@ select set_config('hnsw.ef_search', %(ef_search)s::int::text, true), set_config(
 -- name: authenticate
 -- One row for the prefix, or none: the stored hash, its state and the spaces the credential may read. Index: credential (team_id, prefix).
 select c.credential_id, c.profile_id, c.secret_sha256, c.scopes, t.unclaimed_evidence, t.recall_feedback,
+       c.limits::text as key_limits, t.limits::text as team_limits, t.limit_ceiling::text as limit_ceiling,
        c.revoked_at is null and p.retired_at is null and t.retired_at is null
            and coalesce(c.expires_at > %(now)s::timestamptz, true) as valid,
        (select coalesce(jsonb_agg(jsonb_build_array(s.space_id, s.space_kind, s.name, s.space_epoch, s.content_from is not null,

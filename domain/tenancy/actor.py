@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from commonlore.domain.errors import Forbidden, NotVisible, invalid
+from commonlore.domain.limits.policy import UNSET, Limits
 
 Scope = Literal["read", "write", "admin", "destroy"]
 SpaceKind = Literal["team_shared", "profile_private", "credential_private"]
@@ -55,6 +56,7 @@ class Actor:
     spaces: tuple[Space, ...]
     unclaimed_evidence: UnclaimedEvidence = "eligible"
     keeps_feedback: bool = False
+    limits: Limits = UNSET
 
     @property
     def spaces_to_read(self) -> tuple[Space, ...]:

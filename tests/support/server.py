@@ -21,6 +21,7 @@ from uuid import UUID
 import httpx
 
 from commonlore.api.cli.serving import listen, serving
+from commonlore.api.limits import Limiter
 from commonlore.db import tenancy
 from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.session import Pool, team_transaction
@@ -73,6 +74,7 @@ class Service:
     port: int
     loop: asyncio.AbstractEventLoop
     owner: Pool
+    limiter: Limiter
     _teams: dict[str, UUID] = field(default_factory=dict)
     _members: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     _numbers: Any = field(default_factory=count)
@@ -132,7 +134,7 @@ def running_service(database: TestDatabase, embedder: Embedder | None = None, **
         port: int = listener.getsockname()[1]
         effective = Settings(**{"home": Path("unused"), "port": port, "pool_size": 4, "query_cache_entries": 1000, **settings})
         loop = asyncio.new_event_loop()
-        started: Future[Pool] = Future()
+        started: Future[tuple[Pool, Limiter]] = Future()
         stop = asyncio.Event()
         model: Future[Any] = Future()
         model.set_result(switched)
@@ -141,8 +143,8 @@ def running_service(database: TestDatabase, embedder: Embedder | None = None, **
             owner = tenancy.owner_pool(database.owner_conninfo)
             try:
                 await owner.open()
-                async with serving(effective, database.serving_conninfo, listener, model):
-                    started.set_result(owner)
+                async with serving(effective, database.serving_conninfo, listener, model) as limiter:
+                    started.set_result((owner, limiter))
                     await stop.wait()
             except BaseException as error:
                 if started.done():
@@ -154,7 +156,7 @@ def running_service(database: TestDatabase, embedder: Embedder | None = None, **
         thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), name="test-service", daemon=True)
         thread.start()
         try:
-            service = Service(database, effective, switched, port, loop, started.result(30))
+            service = Service(database, effective, switched, port, loop, *started.result(30))
             try:
                 yield service
             finally:

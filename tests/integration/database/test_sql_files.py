@@ -40,6 +40,7 @@ OWNERS = {
     "audit_seal": "worker",
     "feedback_removal": "worker",
     "retention_run": "worker",
+    "limit_ceiling": "owner",
 }
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s(?P<cast>::[a-z0-9_]+(?:\(\d+\))?(?:\[\])?)?")

@@ -20,6 +20,7 @@ KIND_STATUS = {
     "Forbidden": {403},
     "NotVisible": {404},
     "Conflict": {409},
+    "Limited": {403, 429},
     "Unavailable": {503},
     "DeadlineExceeded": {504},
     "Fault": {500},
