@@ -10,6 +10,7 @@ from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, is_ty
 from commonlore.api.briefs_table import BRIEFS
 from commonlore.api.feedback_table import FEEDBACK
 from commonlore.api.hypotheses_table import DREAMS
+from commonlore.api.promotions_table import PROMOTIONS
 from commonlore.api.results import (
     ContestResult,
     CorrectResult,
@@ -32,6 +33,7 @@ from commonlore.domain.delegation.request import (
 from commonlore.domain.feedback.request import SubmitFeedbackRequest
 from commonlore.domain.hypothesis.request import GetDreamRequest, ListDreamsRequest, ResolveDreamRequest
 from commonlore.domain.ingest.request import SessionRequest
+from commonlore.domain.promote.request import DecidePromotionRequest, ListPromotionsRequest, PromoteRequest, RevokePromotionRequest
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.actor import Scope
@@ -57,6 +59,10 @@ Request = (
     | GetDreamRequest
     | ResolveDreamRequest
     | SubmitFeedbackRequest
+    | PromoteRequest
+    | ListPromotionsRequest
+    | DecidePromotionRequest
+    | RevokePromotionRequest
 )
 
 
@@ -104,6 +110,14 @@ class Operations(Protocol):
     async def submit_recall_session_feedback(
         self, key: PresentedKey, request: SubmitFeedbackRequest, *, correlation_id: str
     ) -> dict[str, object]: ...
+
+    async def promote_evidence(self, key: PresentedKey, request: PromoteRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def list_promotions(self, key: PresentedKey, request: ListPromotionsRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def decide_promotion(self, key: PresentedKey, request: DecidePromotionRequest, *, correlation_id: str) -> dict[str, object]: ...
+
+    async def revoke_promotion(self, key: PresentedKey, request: RevokePromotionRequest, *, correlation_id: str) -> dict[str, object]: ...
 
 
 Operation = Callable[..., Awaitable[dict[str, object]]]
@@ -327,7 +341,12 @@ _SPECS = (
             example=MappingProxyType(dict(example)),
             listed=False,
         )
-        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (*BRIEFS, *DREAMS, *FEEDBACK)
+        for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (
+            *BRIEFS,
+            *DREAMS,
+            *FEEDBACK,
+            *PROMOTIONS,
+        )
     ),
 )
 

@@ -16,6 +16,7 @@ from commonlore.api.briefs import Briefs
 from commonlore.api.feedback import Feedback
 from commonlore.api.hypotheses import Dreams
 from commonlore.api.measure import current
+from commonlore.api.promotions import Promotions
 from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
 from commonlore.db.correct import PostgresCorrections
@@ -45,6 +46,7 @@ from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.ingest.result import SessionResult
 from commonlore.domain.ingest.service import ingest_session, prepare_session
 from commonlore.domain.ports import Embedder, EmbeddingMalformed, EmbeddingUnavailable, embedder_under
+from commonlore.domain.promote.request import DecidePromotionRequest, ListPromotionsRequest, PromoteRequest, RevokePromotionRequest
 from commonlore.domain.recall.plan import QueryVector, parse_intent
 from commonlore.domain.recall.record import Recorder
 from commonlore.domain.recall.request import RecallRequest
@@ -236,6 +238,18 @@ class MemoryOperations:
 
     async def get_dream(self, key: PresentedKey, request: GetDreamRequest, *, correlation_id: str) -> dict[str, object]:
         return await Dreams(self.adapters, self.note).get_dream(key, request)
+
+    async def promote_evidence(self, key: PresentedKey, request: PromoteRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Promotions(self.adapters, self.note).promote_evidence(key, request, correlation_id=correlation_id))
+
+    async def list_promotions(self, key: PresentedKey, request: ListPromotionsRequest, *, correlation_id: str) -> dict[str, object]:
+        return await Promotions(self.adapters, self.note).list_promotions(key, request)
+
+    async def decide_promotion(self, key: PresentedKey, request: DecidePromotionRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Promotions(self.adapters, self.note).decide_promotion(key, request, correlation_id=correlation_id))
+
+    async def revoke_promotion(self, key: PresentedKey, request: RevokePromotionRequest, *, correlation_id: str) -> dict[str, object]:
+        return await _tried(lambda: Promotions(self.adapters, self.note).revoke_promotion(key, request))
 
     async def resolve_dream_feedback(self, key: PresentedKey, request: ResolveDreamRequest, *, correlation_id: str) -> dict[str, object]:
         return await _tried(lambda: Dreams(self.adapters, self.note).resolve_dream_feedback(key, request, correlation_id=correlation_id))

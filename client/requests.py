@@ -60,6 +60,14 @@ class CorrectRequest(TypedDict):
     idempotency_key: NotRequired[str | None]
 
 
+class DecidePromotionRequest(TypedDict):
+    """What becomes of a request."""
+
+    promotion_id: UUID | str
+    decision: Literal["approve", "reject"]
+    reason: str
+
+
 class DescribeBriefRequest(TypedDict):
     """One brief with what became of it."""
 
@@ -92,6 +100,28 @@ class ListDreamsRequest(TypedDict):
     status: NotRequired[Literal["proposed", "reinforced", "rejected", "stale", "submitted"] | None]
     limit: NotRequired[int]
     cursor: NotRequired[str | None]
+
+
+class ListPromotionsRequest(TypedDict):
+    """Promotions of the key's own member, the newest first; for an administrator also those into spaces where it may write."""
+
+    state: NotRequired[Literal["expired", "promoted", "rejected", "requested", "revoked"] | None]
+    limit: NotRequired[int]
+    before: NotRequired[UUID | str | None]
+
+
+class PromoteRequest(TypedDict):
+    """Texts of the key's private space, stored by its own member, that are to lie in a shared one as well.
+
+    `review`: ask whoever may write there instead of doing it; so does a key that may only read there.
+    """
+
+    target_space: NotRequired[Literal["private", "team_shared"]]
+    space: NotRequired[str | None]
+    evidence_ids: list[UUID | str]
+    relationships: NotRequired[bool]
+    review: NotRequired[bool]
+    reason: NotRequired[str | None]
 
 
 class RecallRequest(TypedDict):
@@ -168,6 +198,13 @@ class RetractRequest(TypedDict):
     evidence_ids: list[UUID | str]
     reason: str
     idempotency_key: NotRequired[str | None]
+
+
+class RevokePromotionRequest(TypedDict):
+    """A promotion whose copies are taken back, or a request that is."""
+
+    promotion_id: UUID | str
+    reason: str
 
 
 class SessionRequest(TypedDict):

@@ -112,6 +112,26 @@ class SyncTools(Protocol):
         answer = self.call("/v1/submit_recall_session_feedback", cast(Mapping[str, Any], request), "always")
         return cast(results.FeedbackReceipt, answer)
 
+    def promote_evidence(self, **request: Unpack[requests.PromoteRequest]) -> results.PromotionAnswer:
+        """Promote private texts."""
+        answer = self.call("/v1/promote_evidence", cast(Mapping[str, Any], request), "always")
+        return cast(results.PromotionAnswer, answer)
+
+    def list_promotions(self, **request: Unpack[requests.ListPromotionsRequest]) -> results.PromotionList:
+        """List promotions."""
+        answer = self.call("/v1/list_promotions", cast(Mapping[str, Any], request), "always")
+        return cast(results.PromotionList, answer)
+
+    def decide_promotion(self, **request: Unpack[requests.DecidePromotionRequest]) -> results.PromotionDecision:
+        """Decide a request for a promotion."""
+        answer = self.call("/v1/decide_promotion", cast(Mapping[str, Any], request), "never")
+        return cast(results.PromotionDecision, answer)
+
+    def revoke_promotion(self, **request: Unpack[requests.RevokePromotionRequest]) -> results.Revocation:
+        """Take a promotion back."""
+        answer = self.call("/v1/revoke_promotion", cast(Mapping[str, Any], request), "always")
+        return cast(results.Revocation, answer)
+
 
 class AsyncTools(Protocol):
     """Each tool as a method, with the fields of its request as keyword arguments. Each is a coroutine."""
@@ -212,3 +232,23 @@ class AsyncTools(Protocol):
         """Say how good recalls were."""
         answer = await self.call("/v1/submit_recall_session_feedback", cast(Mapping[str, Any], request), "always")
         return cast(results.FeedbackReceipt, answer)
+
+    async def promote_evidence(self, **request: Unpack[requests.PromoteRequest]) -> results.PromotionAnswer:
+        """Promote private texts."""
+        answer = await self.call("/v1/promote_evidence", cast(Mapping[str, Any], request), "always")
+        return cast(results.PromotionAnswer, answer)
+
+    async def list_promotions(self, **request: Unpack[requests.ListPromotionsRequest]) -> results.PromotionList:
+        """List promotions."""
+        answer = await self.call("/v1/list_promotions", cast(Mapping[str, Any], request), "always")
+        return cast(results.PromotionList, answer)
+
+    async def decide_promotion(self, **request: Unpack[requests.DecidePromotionRequest]) -> results.PromotionDecision:
+        """Decide a request for a promotion."""
+        answer = await self.call("/v1/decide_promotion", cast(Mapping[str, Any], request), "never")
+        return cast(results.PromotionDecision, answer)
+
+    async def revoke_promotion(self, **request: Unpack[requests.RevokePromotionRequest]) -> results.Revocation:
+        """Take a promotion back."""
+        answer = await self.call("/v1/revoke_promotion", cast(Mapping[str, Any], request), "always")
+        return cast(results.Revocation, answer)

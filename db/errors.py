@@ -13,6 +13,7 @@ from commonlore.domain.errors import CommonloreError, Conflict, DeadlineExceeded
 # A unique key that a caller can meet, by constraint name.
 _CONFLICTS = {
     "profile_team_id_name_key": ("name_taken", "a member of this name exists already"),
+    "promotion_once": ("commit_conflict", "another promotion of the same text came first; the request changed nothing"),
     "space_named_once": ("name_taken", "a space of this name exists already"),
     "submission_team_id_credential_id_idempotency_key_key": ("idempotency_conflict", "the idempotency key was used for another request"),
 }

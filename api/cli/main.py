@@ -44,6 +44,7 @@ SUBCOMMANDS: Mapping[str, Lazy] = {
     "team": Lazy("commonlore.api.cli.tenancy", "team", "Create, list and retire teams."),
     "member": Lazy("commonlore.api.cli.tenancy", "member", "Add, list and retire the people and agents of a team."),
     "key": Lazy("commonlore.api.cli.tenancy", "key", "Create, list, rotate and revoke API keys."),
+    "promotion": Lazy("commonlore.api.cli.promotion", "promotion", "Copy private texts into a shared space, and take them back."),
     "space": Lazy("commonlore.api.cli.space", "space", "List and name the spaces of a team, and say who may do what there."),
     "audit": Lazy("commonlore.api.cli.audit", "audit", "List, export and verify the log of who did what."),
     "retention": Lazy("commonlore.api.cli.retention", "retention", "Preview, set and run what is removed by its age."),

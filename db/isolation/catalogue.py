@@ -33,6 +33,8 @@ TEAM_TABLES = frozenset(
         "space",
         "space_epoch",
         "space_grant",
+        "promotion",
+        "promotion_item",
         "projection_generation",
         "job",
         "audit_entry",

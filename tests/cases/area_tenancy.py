@@ -193,8 +193,31 @@ def an_identical_recall_of_another_member_is_its_own(world: World) -> None:
     world.actor("A", "P1").ingest("the private plan of X", private=True)
 
     seen = {member: world.actor("A", member).contexts("private plan") for member in ("P1", "P2")}
+    space_id = world.actor("A", "boss", scopes=("read", "write", "admin"))._ok("admin/create_space", {"name": "X"})["space_id"]
+    granted = {"space_id": space_id, "profile_id": str(world.actor("A", "P1").holder.profile_id), "access": "read"}
+    world.actor("A", "boss")._ok("admin/set_space_access", granted)
+    world.actor("A", "boss").remember(evidence=[{"content": "the named plan of X"}], space="X")
+    named = {member: world.actor("A", member).contexts("named plan of X") for member in ("P1", "P2")}
 
     assert {"P1": ["the private plan of X"], "P2": []} == seen
+    assert {"P1": ["the named plan of X", "the private plan of X"], "P2": []} == {member: sorted(found) for member, found in named.items()}
+
+
+@case("B028-a")
+def each_text_lies_in_the_space_that_its_call_names(world: World) -> None:
+    """A call has one target, so that a batch over several spaces is several calls; a text without a space lies in the team's shared one."""
+    ann = world.actor("A", scopes=("read", "write", "admin"))
+    for name in ("S1", "S2"):
+        ann._ok("admin/create_space", {"name": name})
+    for item in world.given["args"]["items"]:
+        place = {"space": item["space"]} if "space" in item else {}
+        ann.remember(evidence=[{"content": item["text"]}], **place)
+
+    def found(*spaces: str) -> list[str]:
+        return sorted(item["context"] for item in ann._ok("recall_memory", {"query": "one two three", "spaces": list(spaces)})["results"])
+
+    assert [["one"], ["two"], ["three"]] == [found(name) for name in ("S1", "S2", "team_shared")]
+    assert ["one", "three", "two"] == found()
 
 
 @case("B030-a")

@@ -93,7 +93,6 @@ _REDIS = "Redis, which holds what may be lost"
 WAITING: dict[str, str] = {
     "B023-b": _REDIS,
     "B026-a": "a retention job that reports what it removed; ended jobs are forgotten after their time, and nobody is told how many",
-    "B028-a": "named spaces as a target of remember, and a recall that is restricted to one; a call has one target, and a field of an item is refused",
     "B072-b": "a search for administrators: their lists have no words to match, so that no pattern reaches the database",
     "B085-b": _EXPORT,
     "B091-b": _CUES,

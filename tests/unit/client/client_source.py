@@ -157,14 +157,20 @@ def files() -> Iterator[tuple[Path, str]]:
     asked = [source.request_of(tool) for tool in source.tools]
     parts = [name for name in source.reached(asked) if name not in asked]
     traces = source.reached(["RecallTrace"])
-    results = [name for name in source.reached([source.result_of(tool) for tool in source.tools]) if name not in traces]
+    whole = set(re.findall(r"\bresults\.(\w+)", source.methods()))
+    results = [name for name in source.reached(sorted(whole)) if name not in traces]
+    pieces = [name for name in results if name not in whole]
     about = "What comes back. An answer may have more keys than are named here."
-    imported = "\nfrom commonlore.client.traces import RecallTrace\n"
+    named = {piece for name in whole for piece in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(source.schemas[name]))}
+    imported = (
+        f"\nfrom commonlore.client.pieces import {', '.join(sorted(named.intersection(pieces)))}\nfrom commonlore.client.traces import RecallTrace\n"
+    )
     made = {
         "proposals": source.types(parts, "What requests are made of.", given=True),
         "requests": source.types(sorted(asked), "What may be sent: one type a tool.", given=True, imported=_imports(source, asked, parts)),
         "traces": source.types(traces, "How a recall came to its answer: `trace` of its result.", given=False),
-        "results": source.types(results, about, given=False, imported=imported),
+        "pieces": source.types(pieces, "What results are made of.", given=False),
+        "results": source.types([name for name in results if name in whole], about, given=False, imported=imported),
         "tools": source.methods(),
     }
     for name, text in made.items():
