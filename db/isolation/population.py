@@ -228,7 +228,6 @@ def sample_value(kind: str) -> Any:
         "boolean": True,
         "bool": True,
         "bytea": bytes(32),
-        "xid8": "1",
         "jsonb": "{}",
         "json": "{}",
         "text[]": [],
