@@ -23,6 +23,7 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
+from commonlore.api.erasures_table import ERASURES, ErasureOperations
 from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.limits_table import LIMITS, LimitsDescription
@@ -156,7 +157,7 @@ class QuarantineOutcome(TypedDict):
     evidence: list[QuarantinedEntry]
 
 
-class AdminOperations(SpaceOperations, RecordOperations, Protocol):
+class AdminOperations(SpaceOperations, RecordOperations, ErasureOperations, Protocol):
     """Each call opens its own transaction, authenticates `key` in it and requires the scope `admin`.
 
     Raises:
@@ -375,6 +376,7 @@ _SPECS = (
         {"review_days": 14},
     ),
     *(AdminSpec(*row) for row in (*SPACES, *CURATION, *JOBS, *COMMUNITIES, *HYPOTHESES, *PROJECTIONS, *LIMITS, *RECORDS)),
+    *(AdminSpec(*row) for row in ERASURES),
 )
 
 ADMIN: Mapping[str, AdminSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})

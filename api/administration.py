@@ -37,6 +37,7 @@ from commonlore.api.curation_table import (
     RenameOutcome,
     ReversalOutcome,
 )
+from commonlore.api.erasures import ErasureAdministration
 from commonlore.api.hypotheses_table import HypothesesDescription, RequestedProposals
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
@@ -93,7 +94,7 @@ from commonlore.domain.time import render_instant
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 
-class TeamAdministration(TeamRecords, SpaceAdministration):
+class TeamAdministration(TeamRecords, SpaceAdministration, ErasureAdministration):
     """`AdminOperations`."""
 
     __slots__ = ()

@@ -75,6 +75,10 @@ def _operation(spec: ToolSpec | AdminSpec, tag: str) -> dict[str, Any]:
     }
 
 
+_KEY_FIELDS = ("algorithm", "key_id", "public_key")
+_RECEIPT_KEY = {"type": "object", "required": list(_KEY_FIELDS), "properties": {name: {"type": "string"} for name in _KEY_FIELDS}}
+
+
 def _health_paths() -> dict[str, Any]:
     def check(summary: str, statuses: Iterable[int]) -> dict[str, Any]:
         body = {"application/json": {"schema": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}}}
@@ -83,6 +87,14 @@ def _health_paths() -> dict[str, Any]:
 
     return {
         "/v1/health/live": check("Whether the process answers", ()),
+        "/v1/receipt-key": {
+            "get": {
+                "summary": "The public key by which receipts of erasures are verified",
+                "tags": ["health"],
+                "security": [],
+                "responses": {"200": {"description": "Algorithm, id and key in base64.", "content": {"application/json": {"schema": _RECEIPT_KEY}}}},
+            }
+        },
         "/v1/health/ready": check("Whether requests can be served", (503, 504)),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ from commonlore.api.problems import internal_failure
 from commonlore.db.acting import acting
 from commonlore.db.settings import Settings
 from commonlore.domain.audit.act import act_of
+from commonlore.domain.erasure.receipt import key_id
 from commonlore.domain.errors import CommonloreError, Incorrect
 
 Ready = Callable[[], Awaitable[None]]
@@ -72,6 +75,18 @@ def health_routes(ready: Ready) -> list[HTTPRouteHandler]:
         return _json(b'{"status":"ready"}')
 
     return [live, is_ready]
+
+
+def receipt_key_route(public_key: Callable[[], bytes]) -> HTTPRouteHandler:
+    """The key by which receipts of erasures are verified; no key of a caller is needed."""
+
+    @get("/v1/receipt-key")
+    async def receipt_key() -> Response[bytes]:
+        key = await asyncio.to_thread(public_key)
+        shown = {"algorithm": "Ed25519", "key_id": key_id(key), "public_key": base64.b64encode(key).decode()}
+        return _json(msgspec.json.encode(shown))
+
+    return receipt_key
 
 
 def document_route(document: bytes) -> HTTPRouteHandler:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from commonlore.db.contracts import kept_contracts
 from commonlore.db.embedding.cache import QueryVectorCache
@@ -14,6 +15,7 @@ from commonlore.db.embedding.configured import read_embedders
 from commonlore.db.embedding.local import LocalEmbedder
 from commonlore.db.embedding.remote import RemoteEmbedder
 from commonlore.db.embedding.several import ContractEmbedders
+from commonlore.db.erasure.signing import ReceiptKey, receipt_key
 from commonlore.db.errors import stating
 from commonlore.db.migrate import head_revision
 from commonlore.db.resident import ResidentVectors
@@ -43,6 +45,17 @@ class Adapters:
     indexes: VectorIndexPolicy = field(default_factory=VectorIndexPolicy)
     owner_conninfo: str | None = field(default=None, repr=False)
     resident: ResidentVectors = field(default_factory=ResidentVectors, repr=False)
+    home: Path | None = None
+
+    def receipts_signed_by(self) -> ReceiptKey:
+        """The key of this installation, made at first use.
+
+        Raises:
+            OperatorError: `settings_invalid`, there is no folder for it, or the file is no key of ours.
+        """
+        if self.home is None:
+            raise OperatorError("settings_invalid", "a folder for the key that signs receipts is needed: COMMONLORE_HOME")
+        return receipt_key(self.home)
 
     def query_counts(self) -> dict[str, int]:
         """Queries so far by where their vector came from; nothing where none are kept."""
@@ -89,6 +102,7 @@ async def assemble(
             indexes=indexes,
             owner_conninfo=owner_conninfo,
             resident=ResidentVectors(settings.resident_vectors_mb * 1_000_000),
+            home=settings.home,
         )
     finally:
         await pool.close()

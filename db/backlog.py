@@ -12,6 +12,7 @@ from uuid import UUID
 from commonlore.db.audit_log import is_seal_due
 from commonlore.db.conflict_review import is_review_due
 from commonlore.db.contracts import KeptContract, is_filled, kept_contracts
+from commonlore.db.erasure.waiting import ask_for_erasures, ask_for_unfinished
 from commonlore.db.errors import stating
 from commonlore.db.hypothesis_runs import is_proposal_due
 from commonlore.db.job_queue import JobQueue, is_cared_for
@@ -170,6 +171,7 @@ async def sweep(pool: Pool, queue: JobQueue | None = None, *, clock: Clock = sys
             teams = [row["team_id"] for row in await (await connection.execute(_SQL["list_teams"])).fetchall()]
     kept = await kept_contracts(pool)
     spaces = enqueued = failed = 0
+    enqueued += await ask_for_erasures(pool, clock())
     for team_id in teams:
         try:
             seen, asked = await _sweep_team(pool, team_id, clock(), indexes, kept)
@@ -190,6 +192,7 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
             asked += await _ask(transaction, SEAL_AUDIT, None)
         if await is_retention_due(transaction, now):
             asked += await _ask(transaction, APPLY_RETENTION, None)
+        asked += await ask_for_unfinished(transaction, now)
         rows = await (await transaction.execute(_SQL["spaces_of_team"])).fetchall()
         transaction.epochs = {row["space_id"]: row["space_epoch"] for row in rows}
         for space_id in transaction.epochs:

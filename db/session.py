@@ -111,6 +111,13 @@ class TeamTransaction:
         self.space_epoch = self.epochs.get(space_id)
         await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
 
+    async def enter_erased(self, erasure_id: UUID, space_epoch: int) -> None:
+        """Open an epoch that an erasure of the team reaches into, ended or not; any other leaves all closed."""
+        self._open_space = None
+        self.space_epoch = space_epoch
+        parameters = {"team_id": self.team_id, "erasure_id": erasure_id, "epoch": space_epoch}
+        await self.connection.execute(_SQL["enter_erased"], parameters)
+
     async def search_by_index(self, ef_search: int) -> None:
         """Let the searches by a vector index that follow keep that many candidates. In a pipeline this costs no round trip of its own."""
         await self.connection.execute(_SQL["search_by_index"], {"ef_search": ef_search})

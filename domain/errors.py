@@ -80,6 +80,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
             "Conflict", "retry_same_request", "Take another brief, or wait for the time in Retry-After: the claim may run out.", retryable=True
         ),
         "last_admin": _code("Conflict", "correct_and_resubmit", "Make another key with the scope admin first, then repeat the request."),
+        "legal_hold": _code(
+            "Conflict", "contact_operator", "An administrator releases the holds that `details` names, or what they cover is left out."
+        ),
         "merge_too_large": _code(
             "Conflict",
             "correct_and_resubmit",
@@ -114,6 +117,9 @@ CODES: Mapping[str, ErrorCode] = MappingProxyType(
         "settings_invalid": _code("OperatorError", "contact_operator", "Correct the setting that the message names."),
         "database_too_old": _code("OperatorError", "contact_operator", "Use PostgreSQL 16 or newer with pgvector 0.8 or newer."),
         "role_unsafe": _code("OperatorError", "contact_operator", "Connect with the serving or worker role that `commonlore migrate` makes."),
+        "receipt_invalid": _code(
+            "OperatorError", "contact_operator", "Use the receipt as it was issued, and the public key of the service that issued it."
+        ),
         "migration_needed": _code("OperatorError", "contact_operator", "Run `commonlore migrate`."),
         "migration_failed": _code("OperatorError", "contact_operator", "Read the message, correct the cause and run `commonlore migrate` again."),
         "embedded_postgres_missing": _code(

@@ -17,6 +17,7 @@ from commonlore.domain.jobs.kind import (
     DROP_VECTOR_INDEXES,
     EMBED_CONTRACT,
     EMBED_PARTS,
+    ERASE,
     FOLD_STATISTICS,
     PROPOSE_HYPOTHESES,
     RENDER_DOCUMENTS,
@@ -30,6 +31,7 @@ from commonlore.workers.apply_retention import apply_retention
 from commonlore.workers.build_generation import build_generation, clear_generation
 from commonlore.workers.detect_communities import detect_communities, schedule_communities
 from commonlore.workers.embed_parts import embed_contract, embed_parts
+from commonlore.workers.erase import erase
 from commonlore.workers.propose_hypotheses import propose_hypotheses
 from commonlore.workers.review_conflicts import review_conflicts
 from commonlore.workers.run import Handler, JobRun, Outcome
@@ -71,6 +73,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         DETECT_COMMUNITIES.name: detect_communities,
         SCHEDULE_COMMUNITIES.name: schedule_communities,
         PROPOSE_HYPOTHESES.name: propose_hypotheses,
+        ERASE.name: erase,
         TEND_VECTOR_INDEXES.name: tend_vector_indexes,
         DROP_VECTOR_INDEXES.name: drop_vector_indexes,
         APPLY_RETENTION.name: apply_retention,

@@ -168,7 +168,10 @@ def _limiter(adapters: Adapters, settings: Settings, store: LimitStore) -> Limit
 def _application(operations: MemoryOperations, settings: Settings, limiter: Limiter) -> ASGIApp:
     from commonlore.api.administration import TeamAdministration
     from commonlore.api.app import create_app
-    from commonlore.api.rest import admin_routes
+    from commonlore.api.rest import admin_routes, receipt_key_route
+
+    def public_key() -> bytes:
+        return operations.adapters.receipts_signed_by().public_key
 
     administration = TeamAdministration(operations.adapters, operations.note)
     admission = Admission(AdmissionPolicy(seats=settings.calls_at_once), time.monotonic)
@@ -176,7 +179,7 @@ def _application(operations: MemoryOperations, settings: Settings, limiter: Limi
         operations,
         settings=settings,
         ready=operations.adapters.ready,
-        admin_routes=admin_routes(administration, settings),
+        admin_routes=[*admin_routes(administration, settings), receipt_key_route(public_key)],
         authenticate=operations.authenticate,
         metrics=_metrics(operations.adapters, admission, limiter) if settings.metrics == "on" else None,
         admission=admission,

@@ -24,6 +24,7 @@ import click
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.cli.processes import WORKER, WorkerProcess, child_environment, keep_database, one_arena
 from commonlore.api.cli.serving import address_of, is_loopback, listen, load_early, serving
+from commonlore.db.erasure.signing import receipt_key
 from commonlore.db.locate import Database, open_database, require_migrated, revision
 from commonlore.db.migrate import head_revision
 from commonlore.db.settings import Settings, default_home, read_settings
@@ -77,6 +78,8 @@ def run_service(settings: Settings, announce: Callable[[Started], None], *, work
         settings = replace(settings, port=int(listener.getsockname()[1]))
         model = load_early(settings.embedding_threads)
         with open_for_serving(settings) as database:
+            with contextlib.suppress(OSError):  # a folder that cannot be written to: whoever signs first says so
+                receipt_key(settings.home)
             run_loop(_run_until_signalled(settings, database, listener, model, announce, worker=worker))
 
 

@@ -46,14 +46,32 @@ TEAM_TABLES = frozenset(
         "feedback_mark",
         "retention_rule",
         "limit_use",
+        *("erasure", "erasure_scope", "erasure_count", "legal_hold", "export"),
     )
 )
+_DELETING = (
+    "hide_rows",
+    "collect_rows",
+    "unlink_rows",
+    "purge_rows",
+    "purge_epoch",
+    "purge_briefs",
+    "purge_feedback",
+    "left_feedback",
+    "purge_predicates",
+    "purge_team_rows",
+    "left_rows",
+)
 DEFINER_FUNCTIONS = frozenset(
-    f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers", "remove_audit")
+    f"commonlore.{name}" for name in ("enqueue", "cancel_job", "retry_job", "queue_numbers", "worker_numbers", "remove_audit", *_DELETING)
 )
 TEAM_CONDITION = "(team_id = (NULLIF(current_setting('commonlore.team_id'::text, true), ''::text))::uuid)"
 SPACE_CONDITION = f"({TEAM_CONDITION} AND (space_epoch = (NULLIF(current_setting('commonlore.space_epoch'::text, true), ''::text))::bigint))"
+# Here the column names the erasure that a row belongs to, and hides nothing.
+ERASURE_TABLES = frozenset(("erasure_item", "erasure_sample"))
 _EXTRA_POLICIES = {("team", "list_teams"): ("r", True, ["commonlore_owner", "commonlore_worker"], "true", None)}
+# On the tables whose rows an erasure marks: a marked row is in the sight of neither serving role. A table has the policy where it has the mark.
+_ERASED_POLICY = ("*", False, ["commonlore_app", "commonlore_worker"], "(erasure_id IS NULL)", None)
 SERVING_ROLES = ("commonlore_app", "commonlore_worker")
 
 
@@ -139,8 +157,12 @@ def _row_security(connection: Connection[DictRow], tables: Mapping[str, dict[str
         yield Check("row security is forced on the owner", name, table["forced"])
         condition = SPACE_CONDITION if level(name) == "space" else TEAM_CONDITION
         yield _policy(name, found[name].get("tenant"), ("*", True, ["public"], condition, condition))
+        marks = level(name) == "space" and "erasure_id" in table["columns"] and name not in ERASURE_TABLES
+        if marks:
+            seen = found[name].get("erased")
+            yield _policy(name, seen, _ERASED_POLICY) if seen else Check("an erased row is hidden", name, False, "the policy erased is missing")
         for other, policy in found[name].items():
-            if other != "tenant":
+            if other != "tenant" and not (marks and other == "erased"):
                 expected = _EXTRA_POLICIES.get((name, other))
                 yield _policy(name, policy, expected) if expected else Check("only listed policies exist", f"{name}.{other}", False, "not listed")
 

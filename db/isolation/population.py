@@ -196,6 +196,8 @@ def _value(
 ) -> Any:
     if name == "space_epoch":
         return space.space_epoch
+    if name == "erasure_id" and not required:
+        return None  # a row that has one is erased, and in nobody's sight
     if kind == "uuid":
         seen = set()
         while (table, name) in targets and (table, name) not in seen:

@@ -22,6 +22,7 @@ from commonlore.db.sql import statements, subjects
 # Statements that may reach beyond one team or space, by subject and name, and why that is right.
 EXEMPT: Mapping[tuple[str, str], str] = {
     ("tenancy", "list_teams"): "the owner lists the teams through the policy list_teams; the serving role sees its own team only",
+    ("erasure_deletion", "list_leaving_teams"): "a worker's sweep lists the teams that are to be erased through the same policy",
     ("worker", "list_teams"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
 }
 

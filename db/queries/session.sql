@@ -22,6 +22,14 @@ select set_config('commonlore.space_epoch', coalesce((
 -- Opens one epoch by its number, whatever state its space has: for archives, which carry sealed and retired spaces too.
 select set_config('commonlore.space_epoch', %(space_epoch)s::bigint::text, true);
 
+-- name: enter_erased
+-- Opens an epoch that an erasure reaches into, for the worker that carries it out: also one that a fence has ended.
+select set_config('commonlore.space_epoch', coalesce((
+    select s.space_epoch::text from commonlore.erasure_scope s
+    where s.erasure_id = %(erasure_id)s::uuid and s.space_epoch = %(epoch)s::bigint
+      and s.team_id = %(team_id)s::uuid -- tenant
+), ''), true) as space_epoch;
+
 -- name: search_by_index
 -- From here on a search by a vector index keeps that many candidates, and looks further while gates refuse what it found.
 -- The order in which it finds them is near enough: the statements sort what they get.

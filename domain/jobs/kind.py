@@ -29,6 +29,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "too_large": "There is more than the job's bounds of time and memory allow.",
         "index_busy": "Another vector index is being built; one at a time is.",
         "owner_unknown": "This worker does not know the address of the database's owner, who alone builds indexes.",
+        "table_unclassified": "A table of the database is in no line of the erasure manifest, so that nothing can be said of it.",
         "worker_lost": "The worker ended, or stopped reporting, while it ran the job.",
         "cancelled": "Somebody cancelled it.",
         "internal_failure": "A failure that nobody stated; the worker's log has it with the job's id.",
@@ -81,6 +82,8 @@ DETECT_COMMUNITIES = JobKind("detect_communities", "communities", "space", prior
 SCHEDULE_COMMUNITIES = JobKind("schedule_communities", "upkeep", "installation")
 PROPOSE_HYPOTHESES = JobKind("propose_hypotheses", "hypotheses", "space", priority=-10, retry=RetryPolicy(first_pause_s=60.0), slice_s=60.0)
 REVIEW_CONFLICTS = JobKind("review_conflicts", "upkeep", "space")
+# Deletes what an erasure has hidden, searches for what is left and signs the receipt.
+ERASE = JobKind("erase", "erasure", "team", priority=20, retry=RetryPolicy(max_attempts=20, first_pause_s=2.0, factor=2.0))
 # Builds, measures and drops the vector indexes of a space; one build at a time in a database, so it may have to come back.
 TEND_VECTOR_INDEXES = JobKind(
     "tend_vector_indexes", "indexes", "space", priority=-20, retry=RetryPolicy(max_attempts=20, first_pause_s=30.0, factor=1.5), slice_s=60.0
@@ -108,6 +111,7 @@ KINDS: Mapping[str, JobKind] = MappingProxyType(
             DETECT_COMMUNITIES,
             SCHEDULE_COMMUNITIES,
             PROPOSE_HYPOTHESES,
+            ERASE,
             TEND_VECTOR_INDEXES,
             DROP_VECTOR_INDEXES,
             SEAL_AUDIT,

@@ -23,7 +23,9 @@ from uuid import UUID
 
 from commonlore.domain.ledger.relationship import Status
 
-Cause = Literal["evidence_retracted", "evidence_superseded", "source_revised", "evidence_quarantined", "evidence_released", "support_decided"]
+Cause = Literal[
+    "evidence_retracted", "evidence_superseded", "source_revised", "evidence_quarantined", "evidence_released", "evidence_erased", "support_decided"
+]
 Scope = tuple[UUID, UUID, str, str, datetime | None, str | None]
 
 

@@ -47,6 +47,7 @@ APPEND_ONLY = {
     "space_epoch",
     "audit_entry",
     "audit_seal",
+    "erasure_scope",
 }
 
 

@@ -27,6 +27,8 @@ OWNERS = {
     "tenancy": "owner",
     "worker": "worker",
     "folding": "worker",
+    "erasure_deletion": "worker",
+    "erasure_projection": "worker",
     "job_runs": "worker",
     "conflict_review": "worker",
     "community_run": "worker",

@@ -37,10 +37,13 @@ def test_the_tools_are_the_operations() -> None:
 
 
 def test_administration_is_a_table_of_its_own() -> None:
-    """One row for each operation, named like it, the scope always `admin`, and no name of a tool."""
+    """One row for each operation, named like it, the scope `admin` and, for what cannot be taken back, `destroy`; and no name of a tool."""
+
+    destroys = {"preview_erasure", "erase", "delete_space_or_team", "restore"}
 
     assert {name for name in dir(AdminOperations) if not name.startswith("_")} == set(ADMIN)
-    assert ({"admin"}, set()) == ({spec.scope for spec in ADMIN.values()}, set(ADMIN) & set(TOOLS))
+    assert ({"admin", "destroy"}, set()) == ({spec.scope for spec in ADMIN.values()}, set(ADMIN) & set(TOOLS))
+    assert destroys == {name for name, spec in ADMIN.items() if spec.scope == "destroy"}
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -143,7 +146,7 @@ def test_an_example_is_a_valid_request(spec: ToolSpec | AdminSpec) -> None:
 def test_the_document_has_the_routes_and_the_security_scheme() -> None:
     """OpenAPI 3.1, one path for each tool, a bearer key everywhere but at the health checks."""
 
-    paths = {f"/v1/{name}" for name in TOOLS} | {f"/v1/admin/{name}" for name in ADMIN} | {"/v1/health/live", "/v1/health/ready"}
+    paths = {f"/v1/{name}" for name in TOOLS} | {f"/v1/admin/{name}" for name in ADMIN} | {"/v1/health/live", "/v1/health/ready", "/v1/receipt-key"}
 
     assert ("3.1.0", paths, [{"key": []}], "bearer") == (
         DOCUMENT["openapi"],

@@ -1,0 +1,40 @@
+"""Words of what is erased, out of postings and counts: the one place of erasure that knows how words are stored."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from commonlore.db.postings import fold_postings, remove_parts
+from commonlore.db.session import TeamTransaction
+from commonlore.db.sql import statements
+from commonlore.domain.ids import new_id
+
+Frontier = Literal["text", "relationship"]
+_SQL = statements("erasure_projection")
+_FOLDING = statements("folding")
+
+
+async def forget_words(transaction: TeamTransaction, erasure_id: UUID, frontier: Frontier) -> int | None:
+    """Postings deleted in the open epoch, with the counts of the space corrected; None while another worker folds the space.
+
+    A word that only the erased texts held leaves no block behind.
+    """
+    row = await (await transaction.execute(_FOLDING["lock_folding"])).fetchone()
+    if row is None or not row["is_ours"]:
+        return None
+    kind = "evidence" if frontier == "text" else "relationship"
+    rows = await (await transaction.execute(_SQL["read_doomed"], erasure_id=erasure_id, item_kind=kind)).fetchall()
+    ids = [row["item_id"] for row in rows]
+    if not ids:
+        return 0
+    while await fold_postings(transaction):
+        pass
+    if frontier == "text":
+        counted = await (await transaction.execute(_SQL["uncount_texts"], evidence_ids=ids, statistic_id=new_id())).fetchone()
+        await remove_parts(transaction, ids)
+    else:
+        counted = await (await transaction.execute(_SQL["uncount_relationships"], relationship_ids=ids, statistic_id=new_id())).fetchone()
+        await transaction.execute(_SQL["remove_relationships"], relationship_ids=ids)
+        await transaction.execute(_SQL["clear_emptied"])
+    return int(counted["row_count"]) if counted else 0
