@@ -233,4 +233,4 @@ async def test_communities_and_vectors_of_a_named_space_are_made_as_those_of_the
     seen = [(await memory.recall(holder, "What does Ada work on?", limit=1))["related_communities"] for holder in (team.boss, team.ann, outsider)]
 
     assert ("team_shared", "handbook", True) == (described["target_space"], described["space"], described["enabled"])
-    assert [["handbook"], ["handbook"], []] == [[item["space"] for item in found] for found in seen]
+    assert [{"handbook"}, {"handbook"}, set()] == [{item["space"] for item in found} for found in seen]
