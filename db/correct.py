@@ -28,8 +28,8 @@ from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.value import Value
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
-from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import NameState
+from commonlore.domain.remember.standing import Relationship
 from commonlore.domain.submission import Claim
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey

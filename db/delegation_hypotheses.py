@@ -12,7 +12,7 @@ from commonlore.domain.hypothesis.feedback import Standing, becomes
 from commonlore.domain.hypothesis.request import ResolveDreamRequest
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
-from commonlore.domain.remember.decide import Relationship
+from commonlore.domain.remember.standing import Relationship
 
 _SQL = statements("hypothesis")
 

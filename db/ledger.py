@@ -32,12 +32,12 @@ from commonlore.domain.ledger.value import NORMALIZATION_VERSION, Value
 from commonlore.domain.ports import Vectors
 from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.contest import JoinedCase
-from commonlore.domain.remember.decide import Cited, Relationship
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared, PreparedRelationship
 from commonlore.domain.remember.request import ConflictContext
 from commonlore.domain.remember.resolve import KnownEntity, NameState
 from commonlore.domain.remember.service import StoredEvidence, Submission
+from commonlore.domain.remember.standing import Cited, Relationship
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock

@@ -24,8 +24,8 @@ from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.value import Value, canonical_value
 from commonlore.domain.projection.document import RelationshipWording, render
-from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import KnownEntity, NameState
+from commonlore.domain.remember.standing import Relationship
 from commonlore.domain.text.normalise import name_key
 
 _T = TypeVar("_T")

@@ -35,7 +35,7 @@ from commonlore.domain.remember.changes import (
     ValueRow,
     VerificationRow,
 )
-from commonlore.domain.remember.decide import Relationship, relationship_row
+from commonlore.domain.remember.standing import Relationship, relationship_row
 
 VERIFIER = "author-correction-1"
 SupportKey = tuple[UUID, int, int]

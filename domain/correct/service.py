@@ -39,9 +39,9 @@ from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.changes import Changes
-from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import NameState
 from commonlore.domain.remember.result import CONTRACT_VERSION
+from commonlore.domain.remember.standing import Relationship
 from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer, request_sha256
 from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 from commonlore.domain.time import Clock

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from commonlore.domain.delegation.request import BriefQuote
 from commonlore.domain.errors import Incorrect, invalid
-from commonlore.domain.remember.decide import Cited
+from commonlore.domain.remember.standing import Cited
 from commonlore.domain.text.parts import Span
 
 

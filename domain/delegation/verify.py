@@ -20,7 +20,7 @@ from commonlore.domain.ids import NewId
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.remember.changes import Changes, RelationshipChange, TransitionRow, VerificationRow
-from commonlore.domain.remember.decide import Relationship, decide
+from commonlore.domain.remember.decide import decide
 from commonlore.domain.remember.prepare import PreparedRelationship
 from commonlore.domain.remember.request import (
     EntityKind,
@@ -33,6 +33,7 @@ from commonlore.domain.remember.request import (
 )
 from commonlore.domain.remember.resolve import NameState, ResolvedProposal, resolve_proposals
 from commonlore.domain.remember.result import SplitResult
+from commonlore.domain.remember.standing import Relationship
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.text.mentions import find_mentions
 from commonlore.domain.text.normalise import name_key

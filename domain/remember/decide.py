@@ -22,7 +22,6 @@ from commonlore.domain.remember.changes import (
     ObservationRow,
     ReferenceRow,
     RelationshipChange,
-    RelationshipRow,
     SupportRow,
     TransitionRow,
     VerificationRow,
@@ -30,46 +29,8 @@ from commonlore.domain.remember.changes import (
 from commonlore.domain.remember.ground import VERIFIER, CitedText, Grounding, Mentions, ground, mentions_by_name
 from commonlore.domain.remember.resolve import ResolvedProposal
 from commonlore.domain.remember.result import RelationshipResult, SplitResult
+from commonlore.domain.remember.standing import Cited, Relationship, relationship_row
 from commonlore.domain.text.parts import Span
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A text that proposals may cite, with what its supports carry. Supports of a text that is held do not count yet."""
-
-    evidence_id: UUID
-    text: CitedText
-    source_group_key: str
-    authority: str
-    is_held: bool = False
-
-
-@dataclass(slots=True)
-class Relationship:
-    """A relationship as it stands while the request is decided; `stored` tells whether its row exists already.
-
-    `held` are supports of this request that do not count until their text is released; `revoked`, stored ones that were taken back.
-    """
-
-    relationship_id: UUID
-    statement: Statement
-    status: str
-    version: int
-    valid_to: datetime | None
-    document_text: str | None
-    supports: set[tuple[UUID, int, int]] = field(default_factory=set)
-    source_groups: set[str] = field(default_factory=set)
-    held: set[tuple[UUID, int, int]] = field(default_factory=set)
-    revoked: dict[tuple[UUID, int, int], UUID] = field(default_factory=dict)
-    stored: bool = True
-    first_version: int = 0
-    known_to: datetime | None = None
-    relationship_kind: str = "state"
-    current_cardinality: str = "many"
-    predicate_version: int = 1
-
-    def __post_init__(self) -> None:
-        self.first_version = self.version
 
 
 def wording_of(resolved: ResolvedProposal, valid_to: datetime | None) -> str:
@@ -104,7 +65,7 @@ def decide(
     `existing` are the author's own relationships that share a statement, or the one-current scope of one, with a
     proposal. `cited` is by evidence index.
     """
-    decision = _Decision({item.statement: item for item in existing}, cited, known_cited, changes, new_id, now)
+    decision = _Decision({item.statement: item for item in existing}, {item.statement for item in resolved}, cited, known_cited, changes, new_id, now)
     decision.read_mentions(resolved)
     taken = [decision.take(item) for item in resolved]
     decision.conclude()
@@ -118,6 +79,7 @@ _Taken = tuple[ResolvedProposal, "Relationship | None", Verdict, str]
 @dataclass(slots=True)
 class _Decision:
     relationships: dict[Statement, Relationship]
+    stated: set[Statement | None]
     cited: Mapping[int, Cited]
     known_cited: Mapping[UUID, Cited]
     changes: Changes
@@ -211,11 +173,11 @@ class _Decision:
 
     def _support(
         self, relationship: Relationship, groundings: Sequence[tuple[Cited, Grounding]], observation_id: UUID, verification_id: UUID
-    ) -> tuple[bool, bool]:
-        """Whether the relationship gained a support that counts, and whether a text says it that counts: one in quarantine waits."""
-        before, heard = len(relationship.supports), False
+    ) -> tuple[bool, set[UUID]]:
+        """Whether the relationship gained a support that counts, and which texts say it that count: one in quarantine waits."""
+        before = len(relationship.supports)
+        heard = {item.evidence_id for item, found in groundings if found.span is not None and not item.is_held}
         for item, found in groundings:
-            heard = heard or (found.span is not None and not item.is_held)
             known = relationship.supports | relationship.held | (relationship.revoked.keys() if item.is_held else set())
             if found.span is None or (key := (item.evidence_id, found.span.start, found.span.end)) in known:
                 continue
@@ -245,15 +207,16 @@ class _Decision:
             )
         return len(relationship.supports) > before, heard
 
-    def _transition(self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, gained: bool, heard: bool, verification_id: UUID) -> None:
+    def _transition(
+        self, resolved: ResolvedProposal, item: Relationship, verdict: Verdict, gained: bool, heard: set[UUID], verification_id: UUID
+    ) -> None:
         """A new row, new support, a reactivation or a newly known end each make a version; anything else leaves the row alone."""
         new = item.version == 0
         before = None if new else item.status
-        # Who changes back says the same words again: a later sighting of a text is fresh evidence for what it replaced.
-        fresh = gained or (item.status == "superseded" and heard)
+        fresh = gained or (item.status == "superseded" and self._changes_back(item, heard))
         reactivated = not new and fresh and item.status in ("pending_evidence", "superseded", "retracted")
         valid_to = resolved.prepared.valid_to
-        ended = not new and heard and valid_to is not None and valid_to != item.valid_to
+        ended = not new and bool(heard) and valid_to is not None and valid_to != item.valid_to
         if not (new or gained or reactivated or ended):
             return
         if new and item.status == "active" and not item.supports:
@@ -269,18 +232,22 @@ class _Decision:
             self._supersede_siblings(item, verification_id)
         self._document(resolved, item)
 
+    def _changes_back(self, item: Relationship, heard: set[UUID]) -> bool:
+        """Who changes back says the same words again. A request in which the same text says what replaced it as well changes nothing."""
+        rivals = (rival for rival in self._rivals(item) if rival.statement in self.stated)
+        return bool(heard) and not any(support[0] in heard for rival in rivals for support in rival.supports)
+
     def _supersede_siblings(self, item: Relationship, verification_id: UUID) -> None:
         """The author's earlier current statements of the same scope give way (dense-mem 24)."""
-        for sibling in self.relationships.values():
-            if (
-                sibling is not item
-                and sibling.status == "active"
-                and sibling.current_cardinality == "one"
-                and sibling.statement.current_scope == item.statement.current_scope
-            ):
-                sibling.status, sibling.known_to = "superseded", self.now
-                sibling.version += 1
-                self._transition_row(sibling, "active", "replaced", verification_id)
+        for rival in self._rivals(item):
+            rival.status, rival.known_to = "superseded", self.now
+            rival.version += 1
+            self._transition_row(rival, "active", "replaced", verification_id)
+
+    def _rivals(self, item: Relationship) -> list[Relationship]:
+        """What else is current where one statement may be."""
+        others = (other for other in self.relationships.values() if other is not item and other.status == "active")
+        return [other for other in others if other.current_cardinality == "one" and other.statement.current_scope == item.statement.current_scope]
 
     def _correct(self, resolved: ResolvedProposal, item: Relationship, verification_id: UUID) -> None:
         """What the proposal means to correct gives way to it. One that another proposal ended first, or that says the same, is left alone."""
@@ -372,29 +339,4 @@ def _result(resolved: ResolvedProposal, item: Relationship | None, verdict: Verd
         object_entity_id=item.statement.object_entity_id or msgspec.UNSET,
         predicate_key=item.statement.predicate_key,
         **explained,
-    )
-
-
-def relationship_row(item: Relationship) -> RelationshipRow:
-    """The row of a relationship that is stored for the first time."""
-    statement = item.statement
-    return RelationshipRow(
-        relationship_id=item.relationship_id,
-        semantic_group_key=statement.semantic_group_key,
-        subject_entity_id=statement.subject_entity_id,
-        predicate_key=statement.predicate_key,
-        predicate_version=item.predicate_version,
-        object_entity_id=statement.object_entity_id,
-        object_value_id=statement.object_value_id,
-        relationship_kind=item.relationship_kind,
-        current_cardinality=item.current_cardinality,
-        status=item.status,
-        polarity=statement.polarity,
-        scope_key=statement.scope_key,
-        valid_from=statement.valid_from,
-        valid_to=item.valid_to,
-        support_count=len(item.supports),
-        source_group_count=len(item.source_groups),
-        version=item.version,
-        known_to=item.known_to,
     )

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from commonlore.domain.ids import NewId
 from commonlore.domain.remember.changes import NameRow
-from commonlore.domain.remember.decide import Cited
 from commonlore.domain.remember.ground import CitedText, ground
 from commonlore.domain.remember.request import EntityProposal
 from commonlore.domain.remember.resolve import End, NameState, ResolvedProposal
+from commonlore.domain.remember.standing import Cited
 from commonlore.domain.text.normalise import name_key
 from commonlore.domain.text.parts import Span
 

@@ -28,12 +28,13 @@ from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.changes import Changes
 from commonlore.domain.remember.contest import CaseWriter, contexts_of, recited, require_scope
-from commonlore.domain.remember.decide import Cited, Relationship, decide, wording_of
+from commonlore.domain.remember.decide import decide, wording_of
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.learn import learn_names
 from commonlore.domain.remember.prepare import KIND, Prepared, PreparedEvidence
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import CONTRACT_VERSION, EvidenceResult, RelationshipResult, RememberResult, SplitResult
+from commonlore.domain.remember.standing import Cited, Relationship
 from commonlore.domain.remember.targets import refuse_targets, targeted_ids
 from commonlore.domain.submission import Claim, Replay, Submissions, answer_once, first_answer
 from commonlore.domain.tenancy.actor import Actor, Space

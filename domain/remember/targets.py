@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.prepare import PreparedRelationship
 from commonlore.domain.remember.resolve import Refusal
+from commonlore.domain.remember.standing import Relationship
 
 
 def targeted_ids(proposals: Sequence[PreparedRelationship]) -> list[UUID]:

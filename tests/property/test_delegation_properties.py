@@ -18,10 +18,11 @@ from commonlore.domain.errors import Incorrect
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.remember.changes import Changes
-from commonlore.domain.remember.decide import Cited, Relationship, decide
+from commonlore.domain.remember.decide import decide
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.request import RelationshipProposal, SpanProposal
 from commonlore.domain.remember.resolve import resolve_proposals
+from commonlore.domain.remember.standing import Cited, Relationship
 from tests.support.memory import START, Ledgered, a_relationship, prepared
 
 WORDS = ("Ada", "Lisbon", "lives", "in", "she", "Porto", "the", "Ben")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from commonlore.domain.ledger.predicate import predicate_key
 from commonlore.domain.ledger.value import canonical_value
-from commonlore.domain.projection.posting import document_statistics
+from commonlore.domain.projection.posting import count_terms, document_statistics, replaced_postings
 from commonlore.domain.remember.ground import QUOTE_LIMIT, CitedText, ground
 from commonlore.domain.text.mentions import find_mentions
 from tests.support.memory import Decided, Ledgered, a_relationship
@@ -116,11 +117,16 @@ def test_a_number_is_equal_to_its_canonical_form(number: float) -> None:
 @fast
 @given(st.lists(st.lists(st.sampled_from(["zebra", "quartz", "pelican", "the", "é"]), max_size=6).map(" ".join), min_size=1, max_size=6))
 def test_statistics_of_a_history_are_those_of_its_end(texts: list[str]) -> None:
-    steps = [document_statistics([(text, texts[place - 1] if place else None)]) for place, text in enumerate(texts)]
-    total: Counter[str] = Counter()
-    for step in steps:
-        total.update(step.documents_by_term)
-    end = document_statistics([(texts[-1], None)])
+    """What each replacement adds and takes away leaves the postings of the last text, and its counts."""
+    counted = [count_terms(text) for text in texts]
+    first = counted[0]
+    postings = Counter((term, frequency, first.length) for term, frequency in first.frequencies.items())
+    for old, new in pairwise(counted):
+        added, removed = replaced_postings("key", new, old)
+        postings.update((term, frequency, added.length) for term, frequency in added.frequencies.items())
+        postings.subtract((term, frequency, removed.length) for term, frequency in removed.frequencies.items())
+    steps = [document_statistics([(first, None)]), *(document_statistics([(new, old)]) for old, new in pairwise(counted))]
 
-    assert end.documents_by_term == {term: total[term] for term in sorted(total) if total[term]}
-    assert (end.documents, end.length) == (sum(step.documents for step in steps), sum(step.length for step in steps))
+    assert +postings == Counter((term, frequency, counted[-1].length) for term, frequency in counted[-1].frequencies.items())
+    assert -postings == Counter()
+    assert (1, counted[-1].length) == (sum(step.documents for step in steps), sum(step.length for step in steps))

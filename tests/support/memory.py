@@ -37,12 +37,13 @@ from commonlore.domain.ports import Embedder, EmbeddingContract
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.result import EvidenceRow, PartText, SupportPath
 from commonlore.domain.remember.changes import Changes
-from commonlore.domain.remember.decide import Cited, Relationship, decide
+from commonlore.domain.remember.decide import decide
 from commonlore.domain.remember.ground import CitedText
 from commonlore.domain.remember.prepare import Prepared, prepare
 from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.remember.resolve import NameState, resolve_proposals
 from commonlore.domain.remember.result import RelationshipResult
+from commonlore.domain.remember.standing import Cited, Relationship
 from commonlore.domain.tenancy.key import PresentedKey, parse
 from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.withdraw.quarantine import QuarantineRequest

@@ -15,8 +15,8 @@ from commonlore.domain.errors import Incorrect
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
-from commonlore.domain.remember.decide import Relationship
 from commonlore.domain.remember.resolve import KnownEntity, NameState
+from commonlore.domain.remember.standing import Relationship
 
 MARK, ATLAS = NamedEntity(UUID(int=1), "person", "Mark"), NamedEntity(UUID(int=2), "project", "Atlas")
 APPLES = [NamedEntity(UUID(int=number), kind, "Apple") for number, kind in ((3, "person"), (4, "organization"))]
