@@ -1,6 +1,6 @@
 """Texts that were written to command whoever reads them: plain ones in many languages, and disguises that are put over them.
 
-`PLAIN` and `ORDINARY` were written before the rules of version 2; `HELD_OUT` after them, and no rule was changed for it.
+All of them were written before the rules of version 2. No rule was made or changed for those of `HELD_OUT`.
 """
 
 from __future__ import annotations

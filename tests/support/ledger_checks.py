@@ -62,6 +62,10 @@ def broken(memory: Memory) -> list[tuple[Any, ...]]:
     return [row for statement in (_MISMATCHES, _ELIGIBILITY, _ORDER, _UNFINISHED) for row in memory.sql(statement)]
 
 
+# Each table with its number of rows and the newest transaction that wrote one of them.
+State = list[tuple[str, int, int]]
+
+
 class Fingerprint:
     """Which rows are there, by one short read of every table: a row that was written or removed gives another one.
 
@@ -75,7 +79,7 @@ class Fingerprint:
         ).fetchall()
         self._statement = " union all ".join(f"select '{name}', count(*), coalesce(max(xmin::text::bigint), 0) from {name}" for (name,) in tables)
 
-    def __call__(self) -> list[tuple[Any, ...]]:
+    def __call__(self) -> State:
         return sorted(self._connection.execute(self._statement.encode()).fetchall())
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from commonlore.domain.errors import CommonloreError, Conflict, Forbidden, Incorrect, NotVisible
 from commonlore.domain.ids import new_id
+from commonlore.domain.ledger.signals import RULES_VERSION
 from commonlore.domain.time import render_instant
 from tests.support.memory import Holder, Memory, a_relationship, contexts
 
@@ -463,7 +464,7 @@ async def test_a_team_may_only_note_signals(memory: Memory) -> None:
     await memory.remember(ann, content=INJECTED)
 
     assert [INJECTED] == contexts(await memory.recall(ann, "Mark"))
-    assert [("guarded", 1)] == memory.sql("select decision, rules_version from commonlore.evidence_security_event")
+    assert [("guarded", RULES_VERSION)] == memory.sql("select decision, rules_version from commonlore.evidence_security_event")
 
 
 async def test_only_an_administrator_decides_and_only_of_what_it_sees(memory: Memory) -> None:
