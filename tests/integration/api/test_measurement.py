@@ -74,7 +74,7 @@ def test_the_numbers_are_totals_without_ids_and_content(measured: Service) -> No
     assert (1, 2) == (value(text, 'commonlore_query_vectors_total{source="hits"}'), value(text, 'commonlore_query_vectors_total{source="misses"}'))
     assert 'commonlore_pool_connections{state="idle"}' in text
     labels = set(re.findall(r'(\w+)="[^"]*"', text))
-    assert {"operation", "status", "step", "frontier", "code", "state", "source", "le", "queue"} == labels
+    assert {"operation", "status", "step", "frontier", "code", "state", "source", "le", "queue", "reason"} == labels
     assert None is re.search(r"[0-9a-f]{8}-[0-9a-f]{4}", text)
     assert not any(word in text for word in (SECRET, "atlas", "member-"))
 
