@@ -21,7 +21,7 @@ HEAVY = frozenset(
 )
 # Operations that take whole texts; the body of any other is small.
 LARGE = frozenset(("remember", "ingest_session"))
-_SMALL_BYTES = 1024 * 1024
+_SMALL_BYTES = 4 * 1024 * 1024
 
 
 def class_of(spec: ToolSpec | AdminSpec) -> OperationClass:
@@ -34,5 +34,5 @@ def class_of(spec: ToolSpec | AdminSpec) -> OperationClass:
 
 
 def body_limit(spec: ToolSpec | AdminSpec, limit_bytes: int) -> int:
-    """Bytes of a body by REST: a mebibyte at most where no whole text is taken. A body by MCP is read before its tool is known."""
+    """Bytes of a body by REST: four mebibytes at most where no whole text is taken. A body by MCP is read before its tool is known."""
     return limit_bytes if spec.name in LARGE else min(limit_bytes, _SMALL_BYTES)

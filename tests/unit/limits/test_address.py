@@ -44,7 +44,7 @@ def test_every_operation_has_a_class_and_a_bound_of_its_body() -> None:
     assert ("read", "write", "admin", "heavy") == tuple(
         class_of(every[name]) for name in ("recall_memory", "remember", "list_keys", "merge_entities")
     )
-    assert (16_000_000, 1_048_576, 1_000) == (
+    assert (16_000_000, 4_194_304, 1_000) == (
         body_limit(TOOLS["remember"], 16_000_000), body_limit(TOOLS["recall_memory"], 16_000_000), body_limit(TOOLS["remember"], 1_000)
     )  # fmt: skip
 
