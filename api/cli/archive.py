@@ -14,7 +14,8 @@ import click
 
 from commonlore.api.cli.output import Output, json_option
 from commonlore.db import tenancy
-from commonlore.db.archive import ArchiveReader, Comparison, Manifest, Progress, compare, restore, take_backup
+from commonlore.db.archive import ArchiveReader, BackupFacts, Comparison, Manifest, Progress, compare, restore, take_backup
+from commonlore.db.erasure.exports import registered_backup
 from commonlore.db.locate import Database, open_database, revision
 from commonlore.db.provision import role_passwords
 from commonlore.db.settings import read_settings
@@ -32,13 +33,19 @@ _file = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def backup(output: Output, file: Path, team_text: str | None) -> None:
     """Write every row of one state of the database into FILE, which must not be there yet. Recalls and writes go on meanwhile.
 
+    Each team's list of exports names FILE, so that a later erasure says whether it carries what was erased.
     FILE holds all texts in clear, and of keys only their hashes: keep it as you keep the database. What is not in it is in docs/how-to/back-up.md.
     """
     with open_database(read_settings(os.environ)) as database:
         _require_made(database)
         team_id = None if team_text is None else _team_of(database, team_text)
-        with _bar("Writing", output) as progress:
-            made = take_backup(database.owner_conninfo, file, team_id=team_id, progress=progress)
+        owner = database.owner_conninfo
+        with registered_backup(owner, file, team_id=team_id) as register, _bar("Writing", output) as progress:
+
+            def note(facts: BackupFacts) -> None:
+                register(UUID(team.team_id) for team in facts.manifest.teams)
+
+            made = take_backup(owner, file, team_id=team_id, progress=progress, note=note)
     document = {"file": str(made.path), "sha256": made.sha256, "bytes": made.bytes, **_facts(made.manifest)}
     said = f"{made.path}: {_said(made.manifest)}, {made.bytes / 1e6:.1f} MB.\nsha256 {made.sha256}"
     output.document(document) if output.as_json else click.echo(said)

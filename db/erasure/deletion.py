@@ -15,6 +15,7 @@ from uuid import UUID
 from commonlore.db.erasure import manifest
 from commonlore.db.erasure.manifest import Rule
 from commonlore.db.erasure.projections import Frontier, forget_words
+from commonlore.db.feedback import remove_recalls_of
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.domain.erasure.request import ErasureState, TargetKind
@@ -231,7 +232,7 @@ class Deletion:
                 await self._count(transaction, "space_epoch", await self._do(transaction, "purge_epoch"))
 
     async def end_names(self, transaction: TeamTransaction, erasure: Erasure, job_id: UUID | None) -> None:
-        """The last rows: of a team all that is its own, of a member or key the name. `job_id`: the job that does this, whose row stays."""
+        """The last rows: of a team all that is its own, of a member or key the kept recalls and the name. `job_id`: the job that does this, whose row stays."""
         if erasure.target_kind == "team":
             await self._count(transaction, "job", (await transaction.execute(_SQL["forget_jobs"], job_id=job_id)).rowcount)
             for table in manifest.TEAM_ORDER:
@@ -240,6 +241,9 @@ class Deletion:
             return
         profile_id = erasure.target_id if erasure.target_kind == "profile" else None
         credential_id = erasure.target_id if erasure.target_kind == "credential" else None
+        profiles, credentials = ([key] if key else [] for key in (profile_id, credential_id))
+        while removed := await remove_recalls_of(transaction, profile_ids=profiles, credential_ids=credentials):
+            await self._count(transaction, "feedback_recall", removed)
         await transaction.execute(_SQL["strike_profile"], profile_id=profile_id)
         await transaction.execute(_SQL["strike_keys"], profile_id=profile_id, credential_id=credential_id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -55,6 +56,21 @@ async def standing(transaction: TeamTransaction, plan: Plan, target: ErasureTarg
 async def _held_texts(transaction: TeamTransaction, evidence_ids: list[UUID] | None) -> set[UUID]:
     cursor = await transaction.execute(_SQL["held_texts"], evidence_ids=evidence_ids)
     return {row["hold_id"] for row in await cursor.fetchall()}
+
+
+async def lock_holds(transaction: TeamTransaction) -> None:
+    """Until the transaction ends nobody places a hold in the team."""
+    await transaction.execute(_SQL["lock_team"])
+
+
+async def standing_targets(transaction: TeamTransaction) -> set[UUID]:
+    """What the standing holds of the team are of."""
+    return {row["target_id"] for row in await (await transaction.execute(_SQL["standing_holds"])).fetchall()}
+
+
+async def reaches_space(transaction: TeamTransaction, space_id: UUID, targets: Collection[UUID]) -> bool:
+    """Whether a hold of one of `targets` covers anything in the space, which is open."""
+    return transaction.team_id in targets or space_id in targets or bool(await _held_texts(transaction, None))
 
 
 def require_free(holds: tuple[UUID, ...]) -> None:

@@ -18,6 +18,7 @@ from commonlore.workers.run import Outcome
 from tests.integration.audit.test_reading import ask, worker_pool
 from tests.integration.memory.test_worker import as_worker
 from tests.support.audit import entries
+from tests.support.identity import administer
 from tests.support.jobs import a_turn
 from tests.support.memory import Holder, Memory
 
@@ -125,6 +126,45 @@ async def test_kept_recalls_go_after_their_days_and_the_sweep_asks_for_it(memory
     assert ([(1,)], [("feedback", 1, None)]) == (asked, told)
     assert [True, False, False, True] == due  # after a day, and only where something is left
     assert [(1,)] == memory.sql("select count(*) from commonlore.feedback_recall")
+
+
+@pytest.mark.parametrize("kind", ["team", "space", "profile", "evidence"])
+async def test_what_a_legal_hold_covers_outlives_its_days(memory: Memory, kind: str) -> None:
+    """The log and kept recalls whatever is held, answers of the spaces that it reaches into; the preview says so. Released, all of it goes."""
+
+    memory.clock.now = system_clock()
+    boss, ann = await memory.key(scopes=ALL), await memory.key()
+    shared = await memory.remember(boss, content="Orion moved.", idempotency_key="k1", target_space="team_shared")
+    await memory.remember(ann, content="Mine.", idempotency_key="k2", target_space="private")
+    await ask(memory, boss, "update_feedback", enabled=True)
+    await memory.recall(boss, "Orion")
+    await sealed(memory, boss, batches=1)
+    [(space_id,)] = memory.sql("select space_id from commonlore.space where team_id = %s and space_kind = 'team_shared'", boss.team_id)
+    targets = {"team": boss.team_id, "space": space_id, "profile": boss.profile_id, "evidence": shared["evidence"][0]["evidence_id"]}
+    hold = await administer(memory, boss, "place_hold", target_kind=kind, target_id=str(targets[kind]), reason="case 7")
+    memory.sql("update commonlore.audit_seal set last_known_from = now() - interval '40 days'")
+    memory.clock.advance(days=41)
+    previewed = await ask(memory, boss, "update_retention", audit_days=30, answer_days=1)
+    held = await run(memory, boss), kept(memory)
+    await administer(memory, boss, "release_hold", hold_id=hold["hold_id"])
+    after = await ask(memory, boss, "describe_retention")
+    await run(memory, boss)
+
+    answers = 0 if kind == "team" else 1
+    assert (0, 0, answers) == tuple(previewed["would_remove"][name] for name in ("audit_entries", "kept_recalls", "answers"))
+    assert ([("answers", 1, None)] * answers, (True, 1, 2 - answers)) == held
+    assert (1, 2 - answers) == (after["would_remove"]["kept_recalls"], after["would_remove"]["answers"])
+    assert (False, 0, 0) == kept(memory)
+
+
+def kept(memory: Memory) -> tuple[bool, int, int]:
+    """Whether every sealed entry is there, how many recalls, and how many stored answers."""
+    [found] = memory.sql(
+        "select not exists (select from commonlore.audit_seal s, unnest(s.entry_ids) as i (id)"
+        " where not exists (select from commonlore.audit_entry e where e.entry_id = i.id)),"
+        " (select count(*) from commonlore.feedback_recall), (select count(*) from commonlore.submission where idempotency_key is not null)"
+    )
+    return found[0], found[1], found[2]
 
 
 async def is_due(pool: Pool, memory: Memory, holder: Holder) -> bool:

@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 
+from commonlore.db.archive import ArchiveReader
 from tests.integration.cli.conftest import Home, Run
 
 
@@ -13,9 +14,9 @@ def test_a_home_is_backed_up_checked_and_restored_elsewhere(home: Home, run: Run
     """The key of the first home opens the second; one JSON document each; a second backup of the name and a second restore are refused."""
     archive, other = base / "home.archive", base / "restored"
     made = run(home.path, "backup", str(archive), "--json")
-    again = run(home.path, "backup", str(archive))
     whole = run(home.path, "verify", str(archive))
     same = run(home.path, "verify", str(archive), "--database", "--json")
+    again = run(home.path, "backup", str(archive))
     restored = run(other, "restore", str(archive), "--json")
     twice = run(other, "restore", str(archive), "--json")
     there = run(other, "verify", str(archive), "--database")
@@ -28,7 +29,16 @@ def test_a_home_is_backed_up_checked_and_restored_elsewhere(home: Home, run: Run
     assert (0, json.loads(made.stdout)["rows"]) == (restored.returncode, json.loads(restored.stdout)["rows"]), restored.stdout
     assert (1, "database_not_empty") == (twice.returncode, json.loads(twice.stdout)["code"])
     assert (0, True) == (there.returncode, "exactly these rows" in there.stdout)
+    assert [str(archive)] == exports_in(archive)
     assert [key["credential_id"] for key in mine] == [key["credential_id"] for key in theirs] != []
+
+
+def exports_in(path: Path) -> list[str]:
+    """The files that the list of exports in the archive names."""
+    with ArchiveReader(path) as archive:
+        [entry] = [table for table in archive.manifest.tables if table.table_name == "export"]
+        place = entry.columns.index("file_path")
+        return [line.split(b"\t")[place].decode() for line in b"".join(archive.pieces(entry)).splitlines()]
 
 
 def test_what_is_no_archive_is_said(home: Home, run: Run, base: Path) -> None:

@@ -33,6 +33,13 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
         process.wait(10)
 
 
+@pytest.fixture
+def state(database: TestDatabase) -> Iterator[Fingerprint]:
+    made = Fingerprint(database.admin_conninfo)
+    yield made
+    made.close()
+
+
 async def kill_at(nursery: subprocess.Popen[str], world: World, at: int) -> None:
     """Another process makes the write; it is killed with SIGKILL when it is about to send this statement."""
     assert nursery.stdin is not None and nursery.stdout is not None
@@ -66,11 +73,12 @@ def assert_only_logged(memory: Memory, before: State, after: State, *, calls: in
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_a_write_that_is_cut_off_left_nothing_or_everything(name: str, database: TestDatabase, nursery: subprocess.Popen[str]) -> None:
+async def test_a_write_that_is_cut_off_left_nothing_or_everything(
+    name: str, database: TestDatabase, state: Fingerprint, nursery: subprocess.Popen[str]
+) -> None:
     """By a failure at each statement, by the end of the server's process and of its own at two of them, and after the commit."""
     async with Memory.open(database, pool_size=2) as memory:
         world = await World.made(name, memory)
-        state = Fingerprint(database.admin_conninfo)
         before = state()
 
         last = await cut_off(world, None, fail)
@@ -99,4 +107,3 @@ async def test_a_write_that_is_cut_off_left_nothing_or_everything(name: str, dat
             assert_only_logged(memory, done, state(), calls=2)
         else:
             assert done == state()
-        state.close()
