@@ -20,7 +20,8 @@ from commonlore.db.settings import read_settings
 from commonlore.workers import main as worker
 from tests.support.memory import ServedHashEmbedder
 
-QUICK = worker.WorkerRules(concurrency=1, heartbeat_s=0.2, silent_s=1.0, poll_s=0.1, grace_s=1.0)
+# Less grace than silence, as in production: a worker that is told to stop reports no more, and its job would be taken for lost.
+QUICK = worker.WorkerRules(concurrency=1, heartbeat_s=0.2, silent_s=1.0, poll_s=0.1, grace_s=0.3)
 
 
 def die() -> None:

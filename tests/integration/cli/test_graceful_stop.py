@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import httpx
 import psycopg
@@ -104,12 +105,13 @@ def worker(database: TestDatabase) -> Iterator[Callable[[], subprocess.Popen[str
     for process in made:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+            process.communicate()
 
 
 def url_of(conninfo: str) -> str:
     found = psycopg.conninfo.conninfo_to_dict(conninfo)
-    return f"postgresql://{found['user']}:{found['password']}@{found['host']}:{found.get('port', 5432)}/{found['dbname']}"
+    place = urlencode({"host": found["host"], "port": found.get("port", 5432)})  # the host may be a folder
+    return f"postgresql://{found['user']}:{quote(str(found['password']), safe='')}@/{found['dbname']}?{place}"
 
 
 def test_a_worker_that_is_told_to_stop_gives_back_what_it_was_at(database: TestDatabase, worker: Callable[[], subprocess.Popen[str]]) -> None:

@@ -14,8 +14,10 @@ from commonlore.domain.hypothesis.listing import decode_cursor, encode_cursor
 from commonlore.domain.hypothesis.request import Decision, HypothesisStatus, ResolveDreamRequest, UpdateHypothesesRequest
 from commonlore.domain.hypothesis.rules import Rule, composition, inverse, shared_neighbour, transitive
 from commonlore.domain.hypothesis.wording import Grounds, Said, rationale
+from commonlore.domain.tenancy.actor import Space
 
 DECISIONS: tuple[Decision, ...] = ("reinforce", "stale", "reject", "confirm_true", "confirm_false")
+PRIVATE, SHARED = Space(UUID(int=8), "credential_private"), Space(UUID(int=9), "team_shared")
 AFTER = dict(zip(DECISIONS, ("reinforced", "stale", "rejected", "submitted", "submitted"), strict=True))
 
 
@@ -45,7 +47,7 @@ def resolving(**fields: Any) -> ResolveDreamRequest:
 @pytest.mark.parametrize(("decision", "polarity"), [("confirm_true", "+"), ("confirm_false", "-")])
 def test_a_confirmation_reads_the_hypothesis_in_every_text(decision: str, polarity: str) -> None:
     request = resolving(decision=decision, evidence=[{"content": "a"}, {"content": "b"}], idempotency_key="k")
-    made = confirmation(standing(), request, "private")
+    made = confirmation(standing(), request, PRIVATE)
     [said] = made.relationships
 
     assert ("private", "k", request.evidence) == (made.target_space, made.idempotency_key, made.evidence)
@@ -63,7 +65,7 @@ def test_relationships_of_the_caller_take_the_place_of_ours() -> None:
         "object": {"entity": {"name": "Go"}},
         "evidence_indices": [0],
     }
-    made = confirmation(standing(), resolving(decision="confirm_true", evidence=[{"content": "a"}], relationships=[own]), "team_shared")
+    made = confirmation(standing(), resolving(decision="confirm_true", evidence=[{"content": "a"}], relationships=[own]), SHARED)
 
     assert ["mine"] == [item.ref for item in made.relationships]
 
