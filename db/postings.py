@@ -56,9 +56,9 @@ async def post_documents(transaction: TeamTransaction, generation: int, added: I
         await transaction.execute(_SQL["insert_document_differences"], generation=generation, rows=msgspec.json.encode(rows).decode())
 
 
-async def append_documents(transaction: TeamTransaction, generation: int, texts: Iterable[PostedText]) -> None:
+async def append_documents(transaction: TeamTransaction, generation: int, made: Sequence[PostingBlock]) -> None:
     """The postings of documents that had none in this generation, into blocks at once. The caller holds the folding lock of the space."""
-    await _append(transaction, "append_documents", text_blocks(texts), generation=generation)
+    await _append(transaction, "append_documents", made, generation=generation)
 
 
 async def fold_postings(transaction: TeamTransaction) -> bool:

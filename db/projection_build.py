@@ -6,6 +6,7 @@ under the ledger lock of their space: a write of the same space comes before or 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import of_contract
 from commonlore.domain.projection.generation import DocumentCounts, Generation, serving
-from commonlore.domain.projection.posting import PostedText, count_terms, document_statistics
+from commonlore.domain.projection.posting import PostedText, PostingBlock, StatisticsDifference, count_terms, document_statistics, text_blocks
 from commonlore.domain.remember.changes import DocumentRow
 from commonlore.domain.time import Clock
 
@@ -80,6 +81,18 @@ class GenerationBuild:
 
     async def _write(self, transaction: TeamTransaction, source: Generation, rows: Sequence[dict[str, Any]]) -> None:
         worded = [(row, _worded(row)) for row in rows]
+        # The database copies on a processor of its own meanwhile.
+        counting = asyncio.ensure_future(asyncio.to_thread(_counted, worded))
+        try:
+            await self._write_texts(transaction, source, worded)
+            made, difference = await counting
+        finally:
+            await asyncio.wait((counting,))
+        await transaction.execute(_FOLDING["wait_for_folding"])
+        await append_documents(transaction, self.number, made)
+        await note_statistics(transaction, self.number, difference)
+
+    async def _write_texts(self, transaction: TeamTransaction, source: Generation, worded: Sequence[tuple[dict[str, Any], str]]) -> None:
         same = [row["relationship_id"] for row, text in worded if text == row["document_text"]]
         changed = [
             DocumentRow(relationship_id=row["relationship_id"], source_version=row["version"], document_text=text, replaces=None)
@@ -91,10 +104,6 @@ class GenerationBuild:
             await transaction.execute(_SQL["copy_documents"], **numbers)
         if changed:
             await write_rows(transaction, self.number, changed, {})
-        counted = [(str(row["relationship_id"]), count_terms(text)) for row, text in worded]
-        await transaction.execute(_FOLDING["wait_for_folding"])
-        await append_documents(transaction, self.number, [PostedText(key, 0, found.length, found.frequencies) for key, found in counted])
-        await note_statistics(transaction, self.number, document_statistics([(found, None) for _, found in counted]))
 
     async def finish_text(self) -> bool:
         """Leave `projecting_text` once every space is projected and no document lacks; whether it was left."""
@@ -216,6 +225,13 @@ async def _enter(transaction: TeamTransaction, space_id: UUID) -> bool:
         return False
     await transaction.enter(space_id)
     return True
+
+
+def _counted(worded: Sequence[tuple[dict[str, Any], str]]) -> tuple[list[PostingBlock], StatisticsDifference]:
+    """The postings of new documents, and what they add to the counts of the space."""
+    counted = [(str(row["relationship_id"]), count_terms(text)) for row, text in worded]
+    made = text_blocks(PostedText(key, 0, found.length, found.frequencies) for key, found in counted)
+    return made, document_statistics([(found, None) for _, found in counted])
 
 
 def _worded(row: dict[str, Any]) -> str:
