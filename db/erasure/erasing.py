@@ -71,6 +71,7 @@ class Eraser:
         hidden, spaces = await self._hide(erasure_id, plan, now)
         counts = [hidden.counts, *[await self._count(erasure_id, space) for space in plan.whole]]
         if purge_at is None:
+            await self._strike_promotions(target, plan)
             await self._end(target, plan, now)
         else:
             await self._close(target, plan, now, purge_at)
@@ -116,6 +117,15 @@ class Eraser:
             if hidden.had_communities:
                 spaces.append(space_id)
         return hidden, spaces
+
+    async def _strike_promotions(self, target: ErasureTarget, plan: Plan) -> None:
+        """What was said as the reason of promotions that have to do with what goes."""
+        await self.transaction.execute(
+            _ROWS["strike_promotions"],
+            profile_id=target.target_id if target.target_kind == "profile" else None,
+            space_ids=[space.space_id for space in plan.whole],
+            evidence_ids=[key for doomed in plan.items.values() for key in doomed.evidence],
+        )
 
     async def _count(self, erasure_id: UUID, space: SpaceRow) -> Counter[str]:
         """Rows of a space that goes whole, by table, and samples of its texts. A space that is closed is counted by the worker alone."""

@@ -148,14 +148,15 @@ TEAM_TABLES: Mapping[str, str] = MappingProxyType(
         "feedback_mark": "rows of what was erased are deleted with it; all go with the team",
         "retention_rule": "goes with the team",
         "limit_use": "goes with the team; counts and times",
-        "promotion": "goes with the team; ids, times and reasons of administrators",
-        "promotion_item": "goes with the team; ids of texts that were copied",
+        "promotion": "its reasons are struck out at once with any of its texts, its owner or a space of it; goes with the team",
+        "promotion_item": "goes with the team; ids of texts that were copied, which outlive them",
         "legal_hold": "goes with the team",
         "export": "goes with the team; the receipt lists what still exists",
     }
 )
 # Of a whole team, in this order. `space` and `space_epoch` name each other and go in one transaction.
 TEAM_ORDER = (
+    *("retention_rule", "limit_use", "promotion_item", "promotion"),
     *("legal_hold", "export", "space_grant", "recall_feedback", "feedback_mark", "feedback_result", "feedback_recall"),
     *("projection_generation", "space", "space_epoch", "credential", "profile"),
 )

@@ -141,6 +141,20 @@ where b.submission_id = any(%(submission_ids)s::uuid[])
   and b.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
+-- name: strike_promotions
+-- What was said as the reason of promotions of the texts or of their copies, of a member, or into or out of spaces that go whole. Ids and times stay.
+update commonlore.promotion p set reason = null, decision_reason = null, revocation_reason = null
+where (p.owner_profile_id = %(profile_id)s::uuid
+       or p.source_space_id = any(%(space_ids)s::uuid[]) or p.target_space_id = any(%(space_ids)s::uuid[])
+       or exists (
+           select from commonlore.promotion_item i
+           where i.promotion_id = p.promotion_id
+             and (i.source_evidence_id = any(%(evidence_ids)s::uuid[]) or i.evidence_id = any(%(evidence_ids)s::uuid[]))
+             and i.team_id = %(team_id)s::uuid -- tenant
+       ))
+  and p.team_id = %(team_id)s::uuid -- tenant
+;
+
 -- name: supports_of
 select s.support_id, s.relationship_id, s.observation_id from commonlore.relationship_support s
 where (s.evidence_id = any(%(evidence_ids)s::uuid[]) or s.relationship_id = any(%(relationship_ids)s::uuid[]))

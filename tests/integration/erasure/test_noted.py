@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from commonlore.domain.promote.request import PromoteRequest
 from tests.support.audit import entries
 from tests.support.erasure import erase, work
 from tests.support.identity import administer
@@ -101,3 +103,40 @@ async def test_recalls_of_who_is_erased_go_with_all_that_was_said_of_them(memory
     assert [(0,)] == memory.sql(
         "select count(*) from commonlore.feedback_result r where not exists (select from commonlore.feedback_recall k where k.recall_id = r.recall_id)"
     )
+
+
+async def promoted(memory: Memory, ann: Holder, content: str) -> str:
+    """A private text whose copy others read, with a reason that quotes it; its id."""
+    text = (await memory.remember(ann, content=content, target_space="private"))["evidence"][0]["evidence_id"]
+    request = msgspec.convert({"evidence_ids": [text], "reason": f"all shall know: {content}"}, PromoteRequest)
+    await memory.operations.promote_evidence(ann.key, request, correlation_id="test")
+    return str(text)
+
+
+async def test_the_reason_of_a_promotion_goes_with_its_text_at_once(memory: Memory, tmp_path: Path) -> None:
+    """That of another stays. The copy is a text of its own, which goes by its own erasure."""
+    ann = await memory.key(scopes=EVERY)
+    text = await promoted(memory, ann, SAID)
+    await promoted(memory, ann, "The pelican is in Lisbon.")
+    [(copy,)] = memory.sql("select evidence_id::text from commonlore.promotion_item where source_evidence_id = %s::uuid", text)
+    begun = await erase(memory, ann, "evidence", text)
+    reasons = memory.sql("select reason from commonlore.promotion order by known_from")
+    receipt = await work(memory, ann.team_id, begun["erasure_id"], tmp_path)
+    await gone(memory, ann, "evidence", copy, tmp_path)
+
+    assert [(None,), ("all shall know: The pelican is in Lisbon.",)] == reasons
+    assert {"evidence": 1} == {table: count for table, count in receipt["deleted_rows"].items() if table == "evidence"}
+    assert set() == naming(memory, SAID)
+
+
+async def test_a_team_with_promotions_rules_and_limits_goes_whole(memory: Memory, tmp_path: Path) -> None:
+    ann = await memory.key(scopes=EVERY)
+    await promoted(memory, ann, SAID)
+    await keeping(memory, ann)
+    await administer(memory, ann, "update_retention", answer_days=30)
+    memory.sql("insert into commonlore.limit_use select team_id, team_id, 'read', now(), now(), 1, now(), 1 from commonlore.team")
+    await gone(memory, ann, "team", ann.team_id, tmp_path)
+
+    kept = {"team", "erasure", "erasure_scope", "erasure_count", "audit_entry", "audit_unsealed", "audit_seal"}
+    assert naming(memory, str(ann.team_id)) <= kept
+    assert set() == naming(memory, SAID)

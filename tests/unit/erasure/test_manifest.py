@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonlore.db.erasure.manifest import SPACE_TABLES, TEAM_TABLES, in_order, rule_of, unclassified
+from commonlore.db.erasure.manifest import SPACE_TABLES, TEAM_ORDER, TEAM_TABLES, in_order, rule_of, unclassified
 
 
 def test_a_table_without_a_line_is_named() -> None:
@@ -24,3 +24,11 @@ def test_who_refers_goes_first() -> None:
     assert ["c", "b", "a"] == in_order(["a", "b", "c"], [("b", "a"), ("c", "b"), ("c", "a"), ("a", "a"), ("b", "elsewhere")])
     with pytest.raises(ValueError, match="a, b"):
         in_order(["a", "b"], [("a", "b"), ("b", "a")])
+
+
+def test_what_goes_with_the_team_is_deleted_with_it() -> None:
+    """Jobs go by a statement of their own, which leaves the erasure's."""
+    going = {table for table, line in TEAM_TABLES.items() if not line.startswith("stays")}
+
+    assert going == {*TEAM_ORDER, "job"}
+    assert len(TEAM_ORDER) == len(set(TEAM_ORDER))
