@@ -97,7 +97,7 @@ def plan_moves(moving: Sequence[Held], others: Sequence[Held], *, from_id: UUID,
     """Move each relationship of `from_id` to `to_id`, the earliest first.
 
     One that its author states of `to_id` already is joined: it gains the supports, and is active if either was. Where an author
-    would hold two current objects, the later statement stays.
+    would hold two current objects, the later statement stays; what was not active and gives way to it keeps its end.
     """
     plan = Plan()
     before = {held.relationship_id: (held.status, held.known_to, held.valid_to) for held in others}
@@ -119,6 +119,10 @@ def plan_moves(moving: Sequence[Held], others: Sequence[Held], *, from_id: UUID,
                 _give_way(plan, current, target, _stated(source), now)
         _copy(move, new_id)
         plan.moves.append(move)
+    for move in plan.moves:
+        # One that was revived and gave way in the same step never counted: it ends as it did.
+        if move.target.status == move.target_before[0] != "active":
+            _, move.target.known_to, move.target.valid_to = move.target_before
     return plan
 
 

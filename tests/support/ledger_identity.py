@@ -30,12 +30,13 @@ class Item:
 
 @dataclass(eq=False)
 class Move:
-    """A merge of `gone` into `kept`, or a split of `gone` from `kept`."""
+    """A merge of `gone` into `kept`, or a split of `gone` from `kept`, in the step `at`."""
 
     is_merge: bool
     kept: str
     gone: str
     items: list[Item]
+    at: int
     learned: set[str] = field(default_factory=set)
     taken_back: bool = False
 
@@ -57,7 +58,7 @@ class IdentityModel(Model):
     def merge(self, gone: str, kept: str) -> Move:
         self.steps += 1
         learned = self.entities[gone].names - self.entities[kept].names
-        move = Move(True, kept, gone, self._moved(self.of(gone), gone, kept), learned)
+        move = Move(True, kept, gone, self._moved(self.of(gone), gone, kept), self.steps, learned)
         self.entities[kept].names |= learned
         self.entities[gone].active = False
         return self._keep(move)
@@ -65,7 +66,7 @@ class IdentityModel(Model):
     def split(self, kept: str, rows: Sequence[Row], gone: str, name: str) -> Move:
         self.steps += 1
         self.entities[gone] = Entity(self.entities[kept].kind, name, {name})
-        return self._keep(Move(False, kept, gone, self._moved(rows, kept, gone)))
+        return self._keep(Move(False, kept, gone, self._moved(rows, kept, gone), self.steps))
 
     def _keep(self, move: Move) -> Move:
         self.moves.append(move)
@@ -101,6 +102,8 @@ class IdentityModel(Model):
         for item in items:
             assert item.target is not None
             item.after = item.target.status
+            if item.target.status == item.before[0] != "active":
+                item.target.until = item.before[1]
         for target in {item.target for item in items if item.target and not any(other.made and other.target is item.target for other in items)}:
             target.version += 1
         aside = [row for row in untouched if row.status != "active" and row not in before and not any(item.source is row for item in items)]
@@ -126,7 +129,7 @@ class IdentityModel(Model):
         return {key for key in self.effective(target) if target.supports[key].origin not in origins}
 
     def take_back(self, move: Move) -> None:
-        """As it stood before; what happened to a target since then happened to its source, and what was said of the target itself stays."""
+        """As it stood before; what happened to a target since then happened to its source, and what was said of the target itself since stays."""
         self.steps += 1
         move.taken_back = True
         sources = {item.source for item in move.items}
@@ -134,6 +137,7 @@ class IdentityModel(Model):
         targets = {item.target: item for item in move.items if item.target}
         targets |= {item.target: item for item in move.items if item.target and item.made}
         own = {target: self._own(target, sources) for target in targets}
+        said_since = {target for target, keys in own.items() if any(target.supports[key].decided > move.at for key in keys)}
         went_on = {target: target.status for target, item in targets.items() if target.status != item.after}
         for target, item in targets.items():
             for support in target.supports.values():
@@ -141,7 +145,12 @@ class IdentityModel(Model):
             if item.made and not own[target]:
                 target.stands_for = item.source
                 target.status = "superseded" if target.status == "active" else target.status
-            elif not item.made and target not in went_on and not (item.before[0] != "active" and own[target]) and target.status != item.before[0]:
+            elif (
+                not item.made
+                and target not in went_on
+                and target.status != item.before[0]
+                and (item.before[0] == "active" or target not in said_since)
+            ):
                 target.status, target.until = item.before
         for item in move.items:
             item.source.stands_for = None

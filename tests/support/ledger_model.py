@@ -48,11 +48,20 @@ class Text:
 
 @dataclass(eq=False)
 class Support:
-    """How a text carries a relationship; `origin` is the support that it was copied from."""
+    """How a text carries a relationship; `origin` is the support that it was copied from, `decided` the step that granted it last."""
 
     at: int
     origin: Support | None = None
     granted: bool = True
+    decided: int = 0
+
+    def __post_init__(self) -> None:
+        self.decided = self.at
+
+    def grant(self, step: int) -> None:
+        """Once more where it was taken back; nothing where it stands."""
+        if not self.granted:
+            self.granted, self.decided = True, step
 
 
 @dataclass(eq=False)
@@ -165,7 +174,7 @@ class Model:
         if support is None:
             row.supports[key] = Support(self.steps)
         elif gained:
-            support.granted = True
+            support.grant(self.steps)
         begins = row.status != "active" and (gained or row.status == "superseded" and key in self.effective(row))
         learned = known is not None and not held and until not in (None, row.until)
         if begins:
@@ -203,7 +212,7 @@ class Model:
 
     def copy(self, row: Row, target: Row, key: str) -> None:
         """A support goes over to another relationship: once, and again where it was taken back."""
-        target.supports.setdefault(key, Support(self.steps, row.supports[key])).granted = True
+        target.supports.setdefault(key, Support(self.steps, row.supports[key])).grant(self.steps)
 
     def _add(self, row: Row) -> Row:
         self.rows.append(row)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from commonlore.domain.correct.identity import Done, Held, Plan, plan_moves, repoint, take_back
+from commonlore.domain.correct.identity import Done, Held, Plan, Standing, plan_moves, repoint, take_back
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
 from tests.support.memory import START
@@ -109,6 +109,28 @@ def test_the_later_statement_keeps_the_one_current_place(number: int, moved: str
     plan = planned([held(number, GONE, ZIG, **one)], [held(3, KEPT, OTHER, **one)])
 
     assert (moved, displaced) == (plan.moves[0].target.status, len(plan.displaced))
+
+
+def test_what_is_revived_and_gives_way_at_once_ends_as_it_did() -> None:
+    one = {"predicate": "primary_database", "current_cardinality": "one"}
+    ended = held(2, KEPT, ZIG, status="superseded", known_to=START, valid_to=START, **one)
+    (move,) = planned([held(1, GONE, ZIG, **one)], [ended, held(3, KEPT, OTHER, **one)]).moves
+
+    assert ended is move.target
+    assert ("superseded", START, START) == move.target_before == (ended.status, ended.known_to, ended.valid_to)
+
+
+def test_what_was_replaced_with_a_text_of_its_own_is_replaced_again() -> None:
+    """Its own text was there before the correction; one that was said since keeps it as it is."""
+    target = held(2, KEPT, ZIG, version=4)
+    moved = held(1, GONE, ZIG, status="superseded", known_to=NOW)
+
+    def after(said_since: int) -> Standing:
+        item = Done("joined", moved, "active", None, target, ("superseded", START, START), "active", 1, said_since)
+        return take_back([item], held_scopes={}, now=NOW)[0]
+
+    assert ("superseded", START, START) == (after(0).status, after(0).known_to, after(0).valid_to)
+    assert ("active", None, None) == (after(1).status, after(1).known_to, after(1).valid_to)
 
 
 def done(
