@@ -111,7 +111,7 @@ async def a_worker(memory: Memory) -> AsyncIterator[None]:
             task.result()
 
 
-async def until(true: Any, seconds: float = 90) -> None:
+async def until(true: Any, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not await true():
         assert time.monotonic() < end
