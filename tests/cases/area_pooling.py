@@ -69,7 +69,7 @@ def a_pooler_changes_no_answer(world: World) -> None:
     expected = found["direct"]
     assert 8 == expected[8][0] and len(expected[0][0]) == 3
     assert {"unprepared": expected, "pooled": expected} == {name: found[name] for name in ("unprepared", "pooled")}
-    assert 2 == len(turns) and min(turns) > 15
+    assert 2 == len(turns) and min(turns) > 10
 
 
 def _pooled(database: TestDatabase, conninfo: str) -> Any:

@@ -299,7 +299,7 @@ def _foreign_ids(world: World, ada: Actor) -> dict[str, str]:
 
 
 def _rows_of(world: World, actor: Actor) -> dict[str, Any]:
-    """Every row of the actor's team, the use of its keys left out."""
+    """Every row of the actor's team; the use of its keys, which is told late, is left out."""
     with world.admin() as admin:
         return {
             table: admin.execute(
@@ -307,6 +307,7 @@ def _rows_of(world: World, actor: Actor) -> dict[str, Any]:
                 (actor.holder.team_id,),
             ).fetchone()
             for table in world.tenant_tables()
+            if table != "commonlore.limit_use"
         }
 
 
