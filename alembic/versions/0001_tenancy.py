@@ -113,7 +113,7 @@ create table commonlore.space (
     )
 );
 create unique index space_shared_once on commonlore.space (team_id) where space_kind = 'team_shared' and name is null;
-create unique index space_named_once on commonlore.space (team_id, name) where name is not null and lifecycle_state <> 'retired';
+create unique index space_named_once on commonlore.space (team_id, name) where name is not null and lifecycle_state = 'active';
 create unique index space_of_profile_once on commonlore.space (team_id, owner_profile_id) where space_kind = 'profile_private';
 create unique index space_of_credential_once on commonlore.space (team_id, owner_credential_id) where space_kind = 'credential_private';
 

@@ -78,7 +78,7 @@ async def restore(transaction: TeamTransaction, erasure_id: UUID, *, now: dateti
 
     Raises:
         NotVisible: absent and foreign alike.
-        Conflict: `stale_input`, its time is over, or it was restored before.
+        Conflict: `stale_input`, its time is over, or it was restored before; `name_taken`, another space has its name by now.
     """
     await transaction.execute(_SQL["lock_team"])
     row = await (await transaction.execute(_SQL["restore_erasure"], erasure_id=erasure_id, now=now)).fetchone()

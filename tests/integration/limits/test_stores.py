@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import redis
 
 from commonlore.api.limits import Limiter
 from commonlore.db.limit_valkey import ValkeyLimitStore
@@ -119,6 +120,21 @@ async def valkey(tmp_path: Path) -> AsyncIterator[tuple[Valkey, Process]]:
         store = ValkeyLimitStore(server.url, timeout_s=0.5)
         yield server, Process.made(store, new_id(), new_id())
         await store.close()
+
+
+async def test_a_key_of_valkey_names_its_team(valkey: tuple[Valkey, Process]) -> None:
+    """B023-b: two teams, no key of both; none holds anything but counts."""
+    server, first = valkey
+    second = Process.made(first.limiter.store, new_id(), new_id())  # type: ignore[arg-type]
+    for process in (first, second):
+        process.call()
+        await process.limiter.exchange()
+
+    with redis.Redis.from_url(server.url, decode_responses=True) as client:
+        keys = sorted(client.scan_iter())
+    by_team = {process.team_id: [key for key in keys if str(process.team_id) in key] for process in (first, second)}
+    assert 2 == len(by_team) and all(by_team.values())
+    assert keys == sorted(key for found in by_team.values() for key in found)
 
 
 async def test_a_valkey_that_is_killed_takes_nothing_with_it(valkey: tuple[Valkey, Process]) -> None:
