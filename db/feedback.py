@@ -140,13 +140,3 @@ async def remove_recalls_of(
     parameters = {"profile_ids": list(profile_ids), "credential_ids": list(credential_ids), "batch": batch}
     rows = await (await transaction.execute(_REMOVAL["recalls_of"], **parameters)).fetchall()
     return await remove_recalls(transaction, [row["recall_id"] for row in rows]) if rows else 0
-
-
-async def forget_results(transaction: TeamTransaction, result_ids: Collection[UUID]) -> dict[str, int]:
-    """That any recall showed what is erased (texts, relationships, communities, hypotheses), and what was said of it; rows by table.
-
-    With the worker's role. The recall itself stays, and what was said of it as a whole.
-    """
-    ids = list(result_ids)
-    marks = (await transaction.execute(_REMOVAL["forget_marks"], result_ids=ids)).rowcount
-    return {"feedback_mark": marks, "feedback_result": (await transaction.execute(_REMOVAL["forget_results"], result_ids=ids)).rowcount}

@@ -38,17 +38,3 @@ delete from commonlore.feedback_recall r
 where r.recall_id = any(%(recall_ids)s::uuid[])
   and r.team_id = %(team_id)s::uuid -- tenant
 ;
-
--- name: forget_marks
--- What was said of results that are erased. Index: feedback_mark_by_id.
-delete from commonlore.feedback_mark m
-where m.result_id = any(%(result_ids)s::uuid[])
-  and m.team_id = %(team_id)s::uuid -- tenant
-;
-
--- name: forget_results
--- That recalls showed results that are erased. Index: feedback_result_by_id.
-delete from commonlore.feedback_result r
-where r.result_id = any(%(result_ids)s::uuid[])
-  and r.team_id = %(team_id)s::uuid -- tenant
-;

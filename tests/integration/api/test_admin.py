@@ -302,19 +302,19 @@ def test_a_team_withholds_what_nothing_was_claimed_from(admin: Admin) -> None:
 
 
 def test_the_serving_role_changes_nothing_else_of_a_team(admin: Admin, module_database: TestDatabase) -> None:
-    """No other key and no other past, and no other team's rule; its end and its name are what a deletion and an erasure change."""
+    """Not its name, its key or its past, and no other team's rule. Its end is what a deletion changes."""
     other = Admin(admin.service)
     refused, changed = [], []
     with psycopg.connect(module_database.serving_conninfo, autocommit=True) as connection:
         connection.execute("select set_config('commonlore.team_id', %s, false)", (str(admin.holder.team_id),))
-        for change in ("team_id = gen_random_uuid()", "known_from = now()"):
+        for change in ("name = 'x'", "team_id = gen_random_uuid()", "known_from = now()"):
             try:
                 connection.execute(f"update commonlore.team set {change}".encode())
             except psycopg.errors.InsufficientPrivilege:
                 refused.append(change)
         changed.append(connection.execute("update commonlore.team set unclaimed_evidence = 'withheld'").rowcount)
 
-    assert (2, [1], "eligible") == (len(refused), changed, other.get("describe_team")["unclaimed_evidence"])
+    assert (3, [1], "eligible") == (len(refused), changed, other.get("describe_team")["unclaimed_evidence"])
 
 
 @pytest.mark.parametrize(("name", "id_field"), [("list_members", "profile_id"), ("list_keys", "credential_id"), ("list_spaces", "space_id")])

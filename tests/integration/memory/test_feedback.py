@@ -155,23 +155,22 @@ async def test_the_report_counts_by_ranking_and_lane(memory: Memory, boss: Holde
     assert (feedback.ranking_of(memory.adapters.policy), []) == (found["ranking"], nothing["rankings"])
 
 
-async def test_what_is_erased_leaves_no_id(memory: Memory, boss: Holder) -> None:
-    """A result, a recall of a credential, a recall that is old; the worker may, the serving role may not."""
+async def test_recalls_go_when_they_are_old_and_with_their_key(memory: Memory, boss: Holder) -> None:
+    """The worker may, the serving role may not. What goes with an erased text has its test in tests/integration/erasure."""
 
     kept = [await memory.recall(boss, "Who works on Orion?") for _ in range(3)]
-    gone = kept[0]["results"][0]["evidence_id"]
-    complaint = {"quality": "low", "feedback_comment": "no", "irrelevant_result_refs": [{"type": "evidence", "id": gone}]}
+    complaint = {
+        "quality": "low",
+        "feedback_comment": "no",
+        "irrelevant_result_refs": [{"type": "evidence", "id": kept[0]["results"][0]["evidence_id"]}],
+    }
     await say(memory, boss, *({"recall_event_id": item["recall_id"], **complaint} for item in kept))
     with psycopg.connect(memory.database.serving_conninfo, autocommit=True) as connection:
         for table in TABLES:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"delete from commonlore.{table}".encode())
     async with as_worker(memory, boss) as transaction:
-        forgotten = await feedback.forget_results(transaction, [gone])
-    left = [memory.sql(f"select count(*) from commonlore.{table} t where t::text like '%%{gone}%%'") for table in TABLES]
-    async with as_worker(memory, boss) as transaction:
         old = await feedback.remove_old_recalls(transaction, memory.clock.now.replace(year=2030), batch=1)
         theirs = await feedback.remove_recalls_of(transaction, credential_ids=[boss.credential_id])
 
-    assert ({"feedback_mark": 3, "feedback_result": 3}, [[(0,)]] * 4) == (forgotten, left)
     assert (1, 2, [0, 0, 0, 0]) == (old, theirs, counts(memory))
