@@ -23,6 +23,7 @@ from commonlore.domain.tenancy.actor import Actor, Space
 
 _SQL = statements("echo")
 _MOST_TEAMS = 1_000
+_MOST_WAITING = 10 * MOST_RECALLED
 _MOST_KNOWN, _MOST_RUNS = 5_000, 500_000
 
 
@@ -46,7 +47,7 @@ class RecentRecalls:
             ids.move_to_end(key)
         while len(ids) > MOST_RECALLED:
             ids.popitem(last=False)
-        if len(waiting) > 10 * MOST_RECALLED:
+        while len(waiting) > _MOST_WAITING:
             del waiting[next(iter(waiting))]
         self._spaces.setdefault(actor.team_id, set()).update(space.space_id for space in actor.spaces_to_read)
         while len(self._ids) > _MOST_TEAMS:
@@ -75,16 +76,16 @@ class RecentRecalls:
         """Keep what was noted since the last time, for other processes, and forget what is too old.
 
         Raises:
-            CommonloreError: the database did not take it; it is kept for the next time.
+            CommonloreError: the database did not take what is of one team. It comes last the next time, after those that were not reached.
         """
-        waiting, self._waiting = self._waiting, {}
-        spaces, self._spaces = self._spaces, {}
-        for team_id, noted in waiting.items():
+        for team_id in list(self._waiting):
+            noted, spaces = self._waiting.pop(team_id, {}), self._spaces.pop(team_id, set())
             try:
-                await _keep_recalled(pool, team_id, spaces.get(team_id, set()), noted, now)
+                await _keep_recalled(pool, team_id, spaces, noted, now)
             except CommonloreError:
-                self._waiting.setdefault(team_id, {}).update(noted)
-                self._spaces.setdefault(team_id, set()).update(spaces.get(team_id, ()))
+                if team_id in self._ids:
+                    self._waiting[team_id] = noted | self._waiting.pop(team_id, {})
+                    self._spaces.setdefault(team_id, set()).update(spaces)
                 raise
 
 
