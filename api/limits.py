@@ -13,6 +13,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from commonlore.domain.errors import Limited
 from commonlore.domain.limits.meter import BoundStanding, Buckets, LimitStore, LimitStoreUnavailable, Meter
@@ -107,17 +108,17 @@ class Limiter:
         told, sent_at = self.meter.unsent(), self.meter.clock()
         if not told and self.store_answers:
             return
+        store_now: datetime | None
         try:
             store_now, standings = await self.store.tell(told)
-        except LimitStoreUnavailable:
-            if self.store_answers:
-                log.warning("the store of limits does not answer; this process counts by itself")
-            self.store_answers = False
-            return
-        if not self.store_answers:
-            log.warning("the store of limits answers again")
-        self.store_answers = True
-        self.meter.agree(told, standings, sent_at=sent_at, store_now=store_now)
+            answers = True
+        except LimitStoreUnavailable as error:
+            store_now, standings, answers = error.store_now, list(error.standings), False
+        if answers != self.store_answers:
+            log.warning("the store of limits answers again" if answers else "the store of limits does not answer; this process counts by itself")
+        self.store_answers = answers
+        if store_now is not None:
+            self.meter.agree(told, standings, sent_at=sent_at, store_now=store_now)
 
 
 def _seconds(wait_us: int) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
-from commonlore.domain.errors import CommonloreError, NotVisible
+from commonlore.domain.errors import CommonloreError, NotVisible, Unavailable
 from commonlore.domain.limits.meter import LimitStoreUnavailable, Spent, Standing, UseKey
 from commonlore.domain.limits.policy import LimitSetting
 from commonlore.domain.time import Clock
@@ -20,6 +20,7 @@ from commonlore.domain.time import Clock
 _SQL = statements("limits")
 _CEILING = statements("limit_ceiling")
 _TIMEOUT_MS = 5_000
+_MICROSECOND = timedelta(microseconds=1)
 Whose = Literal["team", "ceiling"]
 
 
@@ -35,28 +36,39 @@ class PostgresLimitStore:
     clock: Clock
 
     async def tell(self, spent: list[Spent]) -> tuple[datetime, list[Standing]]:
-        now, standings = self.clock(), []
-        try:
-            if not spent:  # only whether it answers
-                async with team_transaction(self.pool, UUID(int=0), timeout_ms=_TIMEOUT_MS):
-                    return now, []
-            for team_id, items in groupby(spent, key=lambda item: item.key.team_id):
-                told = list(items)
-                async with team_transaction(self.pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
-                    subjects = {
-                        "team_id": team_id,
-                        "subject_ids": [item.key.subject_id for item in told],
-                        "classes": [item.key.operation_class for item in told],
-                    }
-                    await transaction.connection.execute(_SQL["make_uses"], subjects)
-                    cursor = await transaction.connection.execute(_SQL["tell_use"], {**subjects, **_columns(told)})
-                    for row in await cursor.fetchall():
-                        now = row["store_now"]
-                        key = UseKey(team_id, row["subject_id"], row["operation_class"])
-                        standings.append(Standing(key, row["debt_us"], row["day_calls"], row["month_calls"]))
-        except CommonloreError as error:
-            raise LimitStoreUnavailable from error
-        return now, standings
+        """As `LimitStore`. A team that fails holds up no other; a database that does not answer is not asked for the rest."""
+        now: datetime | None = None
+        standings: list[Standing] = []
+        failure: CommonloreError | None = None
+        by_team = {team_id: list(items) for team_id, items in groupby(spent, key=lambda item: item.key.team_id)}
+        for team_id, told in (by_team or {UUID(int=0): []}).items():  # nothing is told: only whether it answers
+            try:
+                for row in await self._tell_team(team_id, told):
+                    now = now or row["store_now"]
+                    # Debts are counted from the first of the transactions, whose time this is.
+                    later_us = (row["store_now"] - now) // _MICROSECOND if row["debt_us"] else 0
+                    key = UseKey(team_id, row["subject_id"], row["operation_class"])
+                    standings.append(Standing(key, row["debt_us"] + later_us, row["day_calls"], row["month_calls"]))
+            except CommonloreError as error:
+                failure = error
+                if isinstance(error, Unavailable):
+                    break
+        if failure is not None:
+            raise LimitStoreUnavailable(now, standings) from failure
+        return now or self.clock(), standings
+
+    async def _tell_team(self, team_id: UUID, told: list[Spent]) -> list[dict[str, Any]]:
+        async with team_transaction(self.pool, team_id, timeout_ms=_TIMEOUT_MS) as transaction:
+            if not told:
+                return []
+            subjects = {
+                "team_id": team_id,
+                "subject_ids": [item.key.subject_id for item in told],
+                "classes": [item.key.operation_class for item in told],
+            }
+            await transaction.connection.execute(_SQL["make_uses"], subjects)
+            cursor = await transaction.connection.execute(_SQL["tell_use"], {**subjects, **_columns(told)})
+            return await cursor.fetchall()
 
 
 def _columns(told: list[Spent]) -> dict[str, list[int]]:

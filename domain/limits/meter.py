@@ -10,7 +10,7 @@ Times here are of a clock that never goes back; debts, not instants, go to and f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -69,13 +69,17 @@ class LimitStore(Protocol):
         """The store's time and what it knows of each, in any order. `spent` is sorted and may be empty.
 
         Raises:
-            LimitStoreUnavailable: it does not answer; whether it took what it was told is not known.
+            LimitStoreUnavailable: it does not answer, or not for all. What it says nothing of it may have taken or not.
         """
         ...
 
 
 class LimitStoreUnavailable(Exception):
-    """The store does not answer."""
+    """The store does not answer. `store_now` and `standings`: what it said before that, of those it was told of."""
+
+    def __init__(self, store_now: datetime | None = None, standings: Sequence[Standing] = ()) -> None:
+        super().__init__()
+        self.store_now, self.standings = store_now, standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,10 @@ class Meter:
         return sorted(told, key=lambda item: item.key)
 
     def agree(self, told: Iterable[Spent], standings: Iterable[Standing], *, sent_at: float, store_now: datetime) -> None:
-        """Take over what the store knows. Calls since the telling are still to be told. `sent_at`: by `clock`, before the store was told."""
+        """Take over what the store knows. Calls since the telling, and those it says nothing of, are still to be told.
+
+        `sent_at`: by `clock`, before the store was told.
+        """
         calls = {item.key: item.calls for item in told}
         offset = store_now - datetime.fromtimestamp(sent_at, UTC)
         if self._offset is None or abs(offset - self._offset) > timedelta(milliseconds=50):

@@ -186,3 +186,24 @@ async def test_a_database_that_is_gone_is_no_answer(database: TestDatabase) -> N
     for told in ([], [Spent(UseKey(new_id(), new_id(), "read"), 1, 1, 1, 0, 0, 1, 0, 1, 0)]):
         with pytest.raises(LimitStoreUnavailable):
             await store.tell(told)
+
+
+async def test_a_team_that_fails_is_told_later_and_the_others_once(database: TestDatabase) -> None:
+    """The team between two others is not there yet: their calls count once, its own when it is."""
+    async with Memory.open(database) as memory:
+        holders = sorted([await memory.key(team) for team in ("one", "two", "three")], key=lambda item: item.team_id)
+        absent = UUID(int=holders[0].team_id.int + 1)
+        limiter = Limiter(Meter(time.monotonic, system_clock), PostgresLimitStore(memory.adapters.pool, system_clock))
+        teams = [holders[0].team_id, absent, *(item.team_id for item in holders[1:])]
+        for team_id in teams:
+            Process(limiter, team_id, new_id()).call(2)
+        counted = "select team_id, day_calls from commonlore.limit_use where subject_id = team_id order by team_id"
+        for _ in range(2):
+            await limiter.exchange()
+            assert not limiter.store_answers
+            assert [(item.team_id, 2) for item in holders] == memory.sql(counted)
+
+        memory.sql("insert into commonlore.team (team_id, name, known_from) values (%s, 'late', now())", absent)
+        await limiter.exchange()
+        assert limiter.store_answers
+        assert [(team_id, 2) for team_id in teams] == memory.sql(counted)
