@@ -9,6 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.databases import TestDatabase, clone, drop, make_template
+from tests.support.temporary import keep_in_memory
+
+keep_in_memory()
 
 # Some tests import the model's runtime before `commonlore.db.embedding` keeps it from reporting to its maker.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
