@@ -196,6 +196,8 @@ grant update (retired_at, purge_at) on commonlore.team to commonlore_app, common
 grant update (name) on commonlore.team to commonlore_worker;
 grant update (name) on commonlore.profile to commonlore_worker;
 grant update (name) on commonlore.credential to commonlore_worker;
+-- What people said of promotions goes with the spaces of a deletion whose time is over.
+grant update (reason, decision_reason, revocation_reason) on commonlore.promotion to commonlore_worker;
 """
 
 _INDEXES = """

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from commonlore.db.erasure import manifest
+from commonlore.db.erasure.hiding import sample_texts
 from commonlore.db.erasure.manifest import Rule
 from commonlore.db.erasure.projections import Frontier, forget_words
 from commonlore.db.feedback import remove_recalls_of
@@ -128,6 +129,8 @@ class Deletion:
                 await transaction.execute(_ROWS["add_scope"], erasure_id=self.erasure_id, extent="whole", **added)
                 await transaction.execute(_SQL["end_epoch"], epoch=space["space_epoch"], now=now)
                 await transaction.execute(_SQL["retire_space"], **added)
+            struck = [space["space_id"] for space in wanted]
+            await transaction.execute(_ROWS["strike_promotions"], profile_id=None, space_ids=struck, evidence_ids=[])
             await transaction.execute(_SQL["set_state"], erasure_id=self.erasure_id, state="hidden")
         return True
 
@@ -147,16 +150,19 @@ class Deletion:
 
     # -- the steps inside one epoch
 
-    async def collect(self, scope: Scope, catalogue: Catalogue) -> int:
-        """Every id that hangs on what goes; how many there are. Common words are dropped from the samples first."""
+    async def collect(self, scope: Scope, catalogue: Catalogue) -> None:
+        """What the search at the end needs: of a whole epoch words of its texts, else every id that hangs on what goes.
+
+        Words that texts which stay hold too prove nothing, and are dropped; of a whole epoch no text stays.
+        """
         async with self.opened(scope) as transaction:
+            if scope.is_whole:
+                await sample_texts(transaction, self.erasure_id)
+                return
             await transaction.execute(_SQL["forget_common_samples"], erasure_id=self.erasure_id)
-            if not scope.is_whole:
-                await transaction.execute(_SQL["keep_live_sources"], erasure_id=self.erasure_id)
-                while await self._collect_once(transaction, catalogue):
-                    pass
-            row = await (await transaction.execute(_SQL["count_items"], erasure_id=self.erasure_id)).fetchone()
-        return int(row["row_count"]) if row else 0
+            await transaction.execute(_SQL["keep_live_sources"], erasure_id=self.erasure_id)
+            while await self._collect_once(transaction, catalogue):
+                pass
 
     async def _collect_once(self, transaction: TeamTransaction, catalogue: Catalogue) -> int:
         new = 0

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from commonlore.db import tenancy
 from commonlore.db.erasure import holds
-from commonlore.db.erasure.hiding import Hiding, sample_texts
+from commonlore.db.erasure.hiding import Hiding
 from commonlore.db.erasure.manifest import SPACE_TABLES, rule_of
 from commonlore.db.erasure.scope import Plan, SpaceRow, plan_erasure
 from commonlore.db.jobs import enqueue
@@ -27,7 +27,6 @@ from commonlore.domain.tenancy.actor import Actor
 _SQL = statements("erasure_scope")
 _ROWS = statements("erasure")
 _TABLES = statements("erasure_deletion")
-_SAMPLED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Eraser:
         state: ErasureState = "hidden" if purge_at is None else "deleted"
         await self._note(erasure_id, target, plan, reason, state, now, purge_at)
         hidden, spaces = await self._hide(erasure_id, plan, now)
-        counts = [hidden.counts, *[await self._count(erasure_id, space) for space in plan.whole]]
+        counts = [hidden.counts, *[await self._count(space) for space in plan.whole]]
         if purge_at is None:
             await self._strike_promotions(target, plan)
             await self._end(target, plan, now)
@@ -127,13 +126,11 @@ class Eraser:
             evidence_ids=[key for doomed in plan.items.values() for key in doomed.evidence],
         )
 
-    async def _count(self, erasure_id: UUID, space: SpaceRow) -> Counter[str]:
-        """Rows of a space that goes whole, by table, and samples of its texts. A space that is closed is counted by the worker alone."""
+    async def _count(self, space: SpaceRow) -> Counter[str]:
+        """Rows of a space that goes whole, by table. A space that is closed is counted by the worker alone."""
         if space.lifecycle_state != "active":
             return Counter()
         await self.transaction.enter(space.space_id)
-        texts = await (await self.transaction.execute(_ROWS["any_texts"], limit=_SAMPLED)).fetchall()
-        await sample_texts(self.transaction, erasure_id, [row["evidence_id"] for row in texts])
         rows = await (await self.transaction.execute(_SQL["count_rows"], tables=await space_tables(self.transaction))).fetchall()
         return Counter({row["name"]: row["row_count"] for row in rows})
 

@@ -195,9 +195,12 @@ class Hiding:
         return entities
 
 
-async def sample_texts(transaction: TeamTransaction, erasure_id: UUID, evidence: Sequence[UUID]) -> None:
-    """Words of the first texts by id, from their beginning and their middle, and the hashes of their content; for the search at the end."""
-    cursor = await transaction.execute(_SQL["read_texts"], evidence_ids=list(evidence), limit=_SAMPLED)
+async def sample_texts(transaction: TeamTransaction, erasure_id: UUID, evidence: Sequence[UUID] | None = None) -> None:
+    """Words of the first texts by id, from their beginning and their middle, and the hashes of their content; for the search at the end.
+
+    Of the given texts, or of all in the open epoch.
+    """
+    cursor = await transaction.execute(_SQL["read_texts"], evidence_ids=None if evidence is None else list(evidence), limit=_SAMPLED)
     rows = await cursor.fetchall()
     fragments = sorted({fragment for row in rows for fragment in fragments_of(row["content"])})
     for kind, samples in (("fragment", fragments), ("digest", sorted({row["digest"] for row in rows}))):

@@ -98,18 +98,10 @@ where exists (select from unnest(%(names)s::text[]) as n (name) where position(l
 order by e.evidence_id;
 
 -- name: read_texts
--- Samples of what goes, a fixed choice by id: the text and its hash.
+-- Samples of what goes, a fixed choice by id: the text and its hash. All of the open epoch where no ids are given.
 select e.content, encode(e.content_sha256, 'hex') as digest from commonlore.evidence e
-where e.evidence_id = any(%(evidence_ids)s::uuid[])
+where (%(evidence_ids)s::uuid[] is null or e.evidence_id = any(%(evidence_ids)s::uuid[]))
   and e.team_id = %(team_id)s::uuid -- tenant
-  and e.space_epoch = %(space_epoch)s::bigint -- tenant
-order by e.evidence_id
-limit %(limit)s::int;
-
--- name: any_texts
--- The same for a whole space.
-select e.evidence_id from commonlore.evidence e
-where e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
 order by e.evidence_id
 limit %(limit)s::int;

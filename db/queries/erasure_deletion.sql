@@ -93,13 +93,6 @@ where c.erasure_id = %(erasure_id)s::uuid
   and c.team_id = %(team_id)s::uuid -- tenant
 order by c.table_name;
 
--- name: count_items
-select count(*) as row_count from commonlore.erasure_item i
-where i.erasure_id = %(erasure_id)s::uuid
-  and i.team_id = %(team_id)s::uuid -- tenant
-  and i.space_epoch = %(space_epoch)s::bigint -- tenant
-;
-
 -- name: keep_live_sources
 -- A source that has texts again since it was hidden stays, with its revisions.
 delete from commonlore.erasure_item i
@@ -219,9 +212,4 @@ where t.team_id = %(team_id)s::uuid -- tenant
 delete from commonlore.job j
 where j.job_id <> %(job_id)s::uuid
   and j.team_id = %(team_id)s::uuid -- tenant
-;
-
--- name: active_team
-select t.retired_at is null as is_active from commonlore.team t
-where t.team_id = %(team_id)s::uuid -- tenant
 ;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,7 +14,8 @@ import msgspec
 
 from commonlore.api.administration import TeamAdministration
 from commonlore.db.assemble import Adapters
-from commonlore.db.session import make_pool
+from commonlore.db.erasure.exports import register_export
+from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.erasure.request import DeleteRequest, EraseRequest, ErasureTarget
 from commonlore.domain.jobs.kind import ERASE
 from commonlore.workers.erase import erase as carry_out
@@ -44,6 +46,18 @@ async def delete(memory: Memory, holder: Holder, kind: str, target_id: object, *
     confirmed = {name: seen[name] for name in ("target_kind", "target_id", "confirmation", "confirmation_token")}
     request = msgspec.convert({**confirmed, "reason": "a test", **fields}, DeleteRequest)
     return dict(await administration(memory).delete_space_or_team(holder.key, request, correlation_id="test"))
+
+
+async def exported(memory: Memory, holder: Holder, path: Path, content: str) -> None:
+    """A file with the words, as the team knows of it; its kind is its name."""
+    await asyncio.to_thread(path.write_text, content)
+    async with team_transaction(memory.adapters.pool, holder.team_id, timeout_ms=10_000) as transaction:
+        await register_export(transaction, kind=path.name, path=path, now=memory.clock())
+
+
+def carrying(receipt: dict[str, Any]) -> dict[str, str]:
+    """What the receipt says of each kind of file."""
+    return {item["kind"]: item["carries"] for item in receipt["exports_to_destroy"]}
 
 
 @asynccontextmanager

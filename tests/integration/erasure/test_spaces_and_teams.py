@@ -13,7 +13,7 @@ from commonlore.db.erasure.waiting import ask_for_erasures, ask_for_unfinished
 from commonlore.db.session import team_transaction
 from commonlore.domain.erasure.request import EraseRequest, ErasureRequest, HoldRequest, PlaceHoldRequest
 from commonlore.domain.errors import CommonloreError, Conflict, Forbidden, NotVisible, Unauthenticated
-from tests.support.erasure import administration, delete, erase, preview, work, worker_adapters
+from tests.support.erasure import administration, carrying, delete, erase, exported, preview, work, worker_adapters
 from tests.support.memory import Holder, Memory, contexts
 
 EVERY = ("read", "write", "admin", "destroy")
@@ -79,6 +79,7 @@ async def test_a_keys_private_space_goes_with_the_key(memory: Memory, tmp_path: 
     ann, ben = await memory.key(scopes=EVERY), await memory.key()
     await memory.remember(ben, content=SECRET, target_space="private")
     await memory.remember(ann, content="Ann's own zebra.", target_space="private")
+    await exported(memory, ann, tmp_path / "before", f"A page: {SECRET}")
     begun = await erase(memory, ann, "credential", ben.credential_id)
 
     with pytest.raises(Unauthenticated):
@@ -86,6 +87,7 @@ async def test_a_keys_private_space_goes_with_the_key(memory: Memory, tmp_path: 
     receipt = await work(memory, ann.team_id, begun["erasure_id"], tmp_path)
 
     assert receipt["complete"], receipt
+    assert {"before": "found"} == carrying(receipt)
     assert {} == rows_with(memory, "zanzibar")
     assert ["Ann's own zebra."] == contexts(await memory.recall(ann, "zebra"))
 
@@ -123,9 +125,25 @@ async def test_a_whole_team_leaves_nothing_but_its_receipt(memory: Memory, tmp_p
     assert ["The zebra of another team."] == contexts(await memory.recall(other, "zebra"))
 
 
+def rejected(memory: Memory, holder: Holder, target: UUID) -> None:
+    """A promotion into the space that nobody wanted, with words of people."""
+    memory.sql(
+        "insert into commonlore.promotion (team_id, promotion_id, state, owner_profile_id, source_space_id, target_space_id, with_relationships, reason,"
+        " known_from, decided_by_profile_id, decided_at, decision_reason) values (%s, gen_random_uuid(), 'rejected', %s, %s, %s, false, 'for zanzibar',"
+        " now(), %s, now(), 'not zanzibar')",
+        holder.team_id,
+        holder.profile_id,
+        target,
+        target,
+        holder.profile_id,
+    )
+
+
 async def test_a_deleted_space_is_restored_or_erased_when_its_time_is_over(memory: Memory, tmp_path: Path) -> None:
     ann = await memory.key(scopes=EVERY)
     space_id = named_space(memory, ann, "project zanzibar")
+    rejected(memory, ann, space_id)
+    said = "select reason, decision_reason from commonlore.promotion"
     first = await delete(memory, ann, "space", space_id, purge_after_days=3)
     state = "select lifecycle_state from commonlore.space where space_id = %s"
 
@@ -133,6 +151,7 @@ async def test_a_deleted_space_is_restored_or_erased_when_its_time_is_over(memor
     assert {} == await work(memory, ann.team_id, first["erasure_id"], tmp_path)
     await administration(memory).restore(ann.key, ErasureRequest(erasure_id=UUID(first["erasure_id"])), correlation_id="test")
     assert [("active",)] == memory.sql(state, space_id)
+    assert [("for zanzibar", "not zanzibar")] == memory.sql(said)
 
     second = await delete(memory, ann, "space", space_id, purge_after_days=3)
     memory.clock.advance(days=4)
@@ -143,14 +162,16 @@ async def test_a_deleted_space_is_restored_or_erased_when_its_time_is_over(memor
     receipt = await work(memory, ann.team_id, second["erasure_id"], tmp_path)
 
     assert receipt["complete"] and 1 == receipt["deleted_rows"]["entity"]
-    assert [("retired",)] == memory.sql(state, space_id)
+    assert ([("retired",)], [(None, None)]) == (memory.sql(state, space_id), memory.sql(said))
 
 
 async def test_a_deleted_team_waits_for_its_time_and_then_is_erased(memory: Memory, tmp_path: Path) -> None:
     ann = await memory.key(scopes=EVERY)
     await memory.remember(ann, content=SECRET)
+    await exported(memory, ann, tmp_path / "before", SECRET)
     begun = await delete(memory, ann, "team", ann.team_id, purge_after_days=1)
 
+    assert [] == memory.sql("select sample from commonlore.erasure_sample")
     with pytest.raises(Unauthenticated):
         await memory.recall(ann, "zanzibar")
     assert {"evidence"} <= set(rows_with(memory, "zanzibar"))
@@ -160,6 +181,7 @@ async def test_a_deleted_team_waits_for_its_time_and_then_is_erased(memory: Memo
     receipt = await work(memory, ann.team_id, begun["erasure_id"], tmp_path)
 
     assert receipt["complete"], receipt
+    assert {"before": "found"} == carrying(receipt)
     assert {} == rows_with(memory, "zanzibar")
 
 
