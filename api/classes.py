@@ -17,6 +17,7 @@ HEAVY = frozenset(
         "start_projection",
         "retry_projection",
         "activate_projection",
+        "list_near_duplicates",
     )
 )
 # Operations that take whole texts; the body of any other is small.
@@ -25,10 +26,10 @@ _SMALL_BYTES = 4 * 1024 * 1024
 
 
 def class_of(spec: ToolSpec | AdminSpec) -> OperationClass:
-    """`heavy` for what is listed here, `admin` for what needs that scope, else `read` or `write`."""
+    """`heavy` for what is listed here, `admin` for what needs that scope or is an operation of administrators, else `read` or `write`."""
     if spec.name in HEAVY:
         return "heavy"
-    if isinstance(spec, AdminSpec):
+    if isinstance(spec, AdminSpec) or spec.scope == "admin":
         return "admin"
     return "read" if spec.read_only else "write"
 

@@ -41,8 +41,8 @@ def test_every_operation_has_a_class_and_a_bound_of_its_body() -> None:
 
     assert set(every) >= HEAVY
     assert {"read", "write", "admin", "heavy"} == {class_of(spec) for spec in every.values()}
-    assert ("read", "write", "admin", "heavy") == tuple(
-        class_of(every[name]) for name in ("recall_memory", "remember", "list_keys", "merge_entities")
+    assert ("read", "write", "admin", "admin", "heavy", "heavy") == tuple(
+        class_of(every[name]) for name in ("recall_memory", "remember", "list_keys", "decide_promotion", "merge_entities", "list_near_duplicates")
     )
     assert (16_000_000, 4_194_304, 1_000) == (
         body_limit(TOOLS["remember"], 16_000_000), body_limit(TOOLS["recall_memory"], 16_000_000), body_limit(TOOLS["remember"], 1_000)
