@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from datetime import datetime
 from typing import cast
@@ -13,7 +14,7 @@ from commonlore.api.records_table import AuditEntryShown, AuditList, NearDuplica
 from commonlore.api.retention_table import RequestedRetention, RetentionCountsShown, RetentionDescription, RetentionRuleShown
 from commonlore.db import audit_log, feedback, retention
 from commonlore.db.jobs import enqueue
-from commonlore.db.near_duplicates import NearPair, page_near_duplicates
+from commonlore.db.near_duplicates import NearPair, near_pairs, read_near_texts
 from commonlore.db.session import TeamTransaction
 from commonlore.domain.audit.entry import Seal, SealState
 from commonlore.domain.audit.request import ListAuditRequest, ListSealsRequest
@@ -61,9 +62,10 @@ class TeamRecords(Admitting):
         async with self._admitted(key, reads=True) as (actor, transaction, _):
             after = decode_cursor(request.cursor, actor.team_id, "near_duplicates") if request.cursor else None
             await transaction.enter(actor.target(request.target_space).space_id)
-            page = await page_near_duplicates(transaction, request, after)
+            page = await read_near_texts(transaction, request, after)
+        pairs = await asyncio.to_thread(near_pairs, page, request.min_similarity_percent)
         return {
-            "pairs": [_near(pair) for pair in page.pairs],
+            "pairs": [_near(pair) for pair in pairs],
             "looked_at": page.looked_at,
             "next_cursor": encode_cursor(actor.team_id, "near_duplicates", page.last_id) if page.last_id else None,
         }

@@ -18,8 +18,7 @@ limit %(most)s::int;
 
 -- name: nearest_texts
 -- Of each named text the later ones whose beginning is nearest to its own; exact, and only those that have a vector.
-select p.evidence_id, n.evidence_id as other_id, left(a.content, %(chars)s::int) as content, left(b.content, %(chars)s::int) as other_content,
-       a.content_sha256 = b.content_sha256 as is_same_text
+select p.evidence_id, n.evidence_id as other_id, a.content_sha256 = b.content_sha256 as is_same_text
 from commonlore.evidence_vector_1 p
 cross join lateral (
     select v.evidence_id
@@ -46,3 +45,11 @@ where p.part_no = 0 and p.evidence_id = any(%(evidence_ids)s::uuid[])
   and b.team_id = %(team_id)s::uuid -- tenant
   and b.space_epoch = %(space_epoch)s::bigint -- tenant
 order by p.evidence_id, n.evidence_id;
+
+-- name: read_texts
+-- How texts of the open space begin, in any order. Index: the primary key.
+select e.evidence_id, left(e.content, %(chars)s::int) as content from commonlore.evidence e
+where e.evidence_id = any(%(evidence_ids)s::uuid[])
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
+from uuid import UUID
 
 from msgspec import Meta, Struct
 
@@ -28,9 +30,20 @@ def similarity_percent(one: str, other: str) -> int:
 
     Shorter texts are alike where their words are the same.
     """
-    if one == other:
+    return _similarity((one, frozenset(runs_of(one))), (other, frozenset(runs_of(other))))
+
+
+def similarities(pairs: Sequence[tuple[UUID, UUID]], texts: Mapping[UUID, str]) -> list[int]:
+    """`similarity_percent` of each pair of texts; the runs of each text are made once. Run it in a thread."""
+    made = {key: (text, frozenset(runs_of(text))) for key, text in texts.items()}
+    return [_similarity(made[one], made[other]) for one, other in pairs]
+
+
+def _similarity(one: tuple[str, frozenset[int]], other: tuple[str, frozenset[int]]) -> int:
+    (first, runs), (second, others) = one, other
+    if first == second:
         return 100
-    first, second = frozenset(runs_of(one)), frozenset(runs_of(other))
-    if not first or not second:
-        return 100 if one.casefold().split() == other.casefold().split() else 0
-    return 100 * len(first & second) // len(first | second)
+    if not runs or not others:
+        return 100 if first.casefold().split() == second.casefold().split() else 0
+    common = len(runs & others)
+    return 100 * common // (len(runs) + len(others) - common)

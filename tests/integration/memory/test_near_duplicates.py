@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import msgspec
@@ -9,6 +10,8 @@ import pytest
 
 from commonlore.api.administration import TeamAdministration
 from commonlore.domain.errors import CommonloreError
+from commonlore.domain.ledger.echo import runs_of
+from commonlore.domain.quality import near_duplicates
 from commonlore.domain.quality.near_duplicates import ListNearDuplicatesRequest, similarity_percent
 from tests.support.ledger_checks import Fingerprint
 from tests.support.memory import Holder, Memory
@@ -89,3 +92,20 @@ async def test_only_an_administrator_asks_and_only_with_a_cursor_of_the_list(mem
 def test_likeness_is_the_share_of_common_runs(one: str, other: str, low: int, high: int) -> None:
     assert low <= similarity_percent(one, other) <= high
     assert similarity_percent(one, other) == similarity_percent(other, one)
+
+
+async def test_texts_are_compared_away_from_the_loop_and_from_any_transaction(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each is taken to pieces once, however many pairs it is in."""
+    admin = await memory.key(scopes=("read", "write", "admin"))
+    await memory.remember_all(admin, TEXTS)
+    held: list[bool] = []
+
+    def observed(text: str) -> list[int]:
+        stats = memory.adapters.pool.get_stats()
+        held.append(stats["pool_available"] < stats["pool_size"] or threading.current_thread() is threading.main_thread())
+        return runs_of(text)
+
+    monkeypatch.setattr(near_duplicates, "runs_of", observed)
+
+    assert 3 == len((await near(memory, admin))["pairs"])
+    assert [False] * len(TEXTS) == held
