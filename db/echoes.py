@@ -6,9 +6,10 @@ that time is missed; so is one after a crash that lost a batch. What is lost is 
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from commonlore.db.backlog import open_space
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.domain.errors import CommonloreError
-from commonlore.domain.ledger.echo import MOST_CHARS, MOST_RECALLED, RETENTION_S, Echo, Recalled, runs_of
+from commonlore.domain.ledger.echo import MOST_CHARS, MOST_RECALLED, RETENTION_S, Echo, Recalled, find_echoes, runs_of
 from commonlore.domain.tenancy.actor import Actor, Space
 
 _SQL = statements("echo")
@@ -34,7 +35,7 @@ class RecentRecalls:
     _ids: OrderedDict[UUID, OrderedDict[UUID, datetime]] = field(default_factory=OrderedDict)
     _waiting: dict[UUID, dict[UUID, datetime]] = field(default_factory=dict)
     _spaces: dict[UUID, set[UUID]] = field(default_factory=dict)
-    _runs: OrderedDict[UUID, tuple[UUID, frozenset[int]]] = field(default_factory=OrderedDict)
+    _runs: OrderedDict[UUID, frozenset[int]] = field(default_factory=OrderedDict)
     _kept_runs: int = 0
 
     def note(self, actor: Actor, evidence_ids: Iterable[UUID], now: datetime) -> None:
@@ -58,19 +59,18 @@ class RecentRecalls:
     def of(self, team_id: UUID, since: datetime) -> list[UUID]:
         return [key for key, noted in self._ids.get(team_id, {}).items() if noted >= since]
 
-    def known(self, team_id: UUID) -> list[UUID]:
-        """The texts of a team whose runs are at hand."""
-        return [key for key, (owner, _) in self._runs.items() if owner == team_id]
+    def known(self, evidence_ids: Iterable[UUID]) -> dict[UUID, frozenset[int]]:
+        """The runs of those texts whose runs are at hand."""
+        return {key: self._runs[key] for key in evidence_ids if key in self._runs}
 
-    def runs(self, team_id: UUID, evidence_id: UUID, content: str | None) -> frozenset[int]:
-        """The runs of a text, which never changes; `content` is needed the first time."""
-        if content is not None and evidence_id not in self._runs:
-            made = frozenset(runs_of(content))
-            self._runs[evidence_id] = (team_id, made)
-            self._kept_runs += len(made)
-            while len(self._runs) > _MOST_KNOWN or (self._kept_runs > _MOST_RUNS and len(self._runs) > 1):
-                self._kept_runs -= len(self._runs.popitem(last=False)[1][1])
-        return self._runs.get(evidence_id, (team_id, frozenset()))[1]
+    def learn(self, made: Mapping[UUID, frozenset[int]]) -> None:
+        """Keep the runs of texts, which never change, for the next time."""
+        for key, runs in made.items():
+            if key not in self._runs:
+                self._runs[key] = runs
+                self._kept_runs += len(runs)
+        while len(self._runs) > _MOST_KNOWN or (self._kept_runs > _MOST_RUNS and len(self._runs) > 1):
+            self._kept_runs -= len(self._runs.popitem(last=False)[1])
 
     async def flush(self, pool: Pool, now: datetime) -> None:
         """Keep what was noted since the last time, for other processes, and forget what is too old.
@@ -97,27 +97,42 @@ async def _keep_recalled(pool: Pool, team_id: UUID, space_ids: Collection[UUID],
                 await transaction.execute(_SQL["forget_recalled"], before=now - timedelta(seconds=RETENTION_S))
 
 
-async def read_recalled(transaction: TeamTransaction, actor: Actor, target: Space, recent: RecentRecalls, now: datetime) -> list[Recalled]:
+@dataclass(frozen=True, slots=True)
+class ReadRecalls:
+    """`RecalledTexts`: as they were read, and how those begin whose runs are still to be made. Empty, it compares with nothing."""
+
+    recent: RecentRecalls
+    texts: list[Recalled] = field(default_factory=list)
+    begins: dict[UUID, str] = field(default_factory=dict)
+
+    async def find_echoes(self, texts: Sequence[Sequence[int]]) -> Mapping[int, Echo]:
+        if not self.texts:
+            return {}
+        echoes, made = await asyncio.to_thread(self._compare, texts)
+        self.recent.learn(made)
+        return echoes
+
+    def _compare(self, texts: Sequence[Sequence[int]]) -> tuple[Mapping[int, Echo], dict[UUID, frozenset[int]]]:
+        made = {key: frozenset(runs_of(begin)) for key, begin in self.begins.items()}
+        return find_echoes(texts, [replace(item, runs=made.get(item.evidence_id, item.runs)) for item in self.texts]), made
+
+
+async def read_recalled(transaction: TeamTransaction, actor: Actor, target: Space, recent: RecentRecalls, now: datetime) -> ReadRecalls:
     """What was recalled within the last day in the spaces that the actor reads. The target space is open afterwards."""
     since = now - timedelta(seconds=RETENTION_S)
-    ids, known = recent.of(actor.team_id, since), recent.known(actor.team_id)
-    found: list[Recalled] = []
+    ids, read = recent.of(actor.team_id, since), ReadRecalls(recent)
     for space in [item for item in actor.spaces_to_read if item.has_content]:
         await transaction.enter(space.space_id)
-        cursor = await transaction.execute(
-            _SQL["read_recalled"], since=since, most=MOST_RECALLED, evidence_ids=ids, known_ids=known, chars=MOST_CHARS
-        )
-        found += [
-            Recalled(
-                row["evidence_id"],
-                row["source_group_key"],
-                space.space_id == target.space_id,
-                recent.runs(actor.team_id, row["evidence_id"], row["content"]),
-            )
-            for row in await cursor.fetchall()
-        ]
+        cursor = await transaction.execute(_SQL["read_recalled"], since=since, most=MOST_RECALLED, evidence_ids=ids)
+        groups = {row["evidence_id"]: row["source_group_key"] for row in await cursor.fetchall()}
+        known = recent.known(groups)
+        is_target = space.space_id == target.space_id
+        read.texts.extend(Recalled(key, group, is_target, known.get(key, frozenset())) for key, group in groups.items())
+        if len(known) < len(groups):
+            cursor = await transaction.execute(_SQL["read_begins"], evidence_ids=[key for key in groups if key not in known], chars=MOST_CHARS)
+            read.begins.update({row["evidence_id"]: row["begins"] for row in await cursor.fetchall()})
     await transaction.enter(target.space_id)
-    return found
+    return read
 
 
 async def keep_echoes(transaction: TeamTransaction, echoes: Mapping[UUID, Echo], now: datetime) -> None:

@@ -13,7 +13,7 @@ from commonlore.db.backlog import enqueue_embedding
 from commonlore.db.changes import read_generation, write_changes
 from commonlore.db.conflict_decisions import recite, require_case
 from commonlore.db.conflicts import Write
-from commonlore.db.echoes import RecentRecalls, keep_echoes, read_recalled
+from commonlore.db.echoes import ReadRecalls, RecentRecalls, keep_echoes, read_recalled
 from commonlore.db.evidence_rows import store_evidence
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.settlement import settle
@@ -23,7 +23,7 @@ from commonlore.db.storage import KeptCounts, look_for_room
 from commonlore.db.submissions import Session, lock_ledger
 from commonlore.db.withdrawal import end_evidence, read_standing
 from commonlore.domain.ids import NewId
-from commonlore.domain.ledger.echo import Echo, Recalled
+from commonlore.domain.ledger.echo import Echo
 from commonlore.domain.ledger.entity import NamedEntity
 from commonlore.domain.ledger.predicate import Predicate
 from commonlore.domain.ledger.relationship import Statement
@@ -72,13 +72,15 @@ class PostgresLedger:
 
 
 class LedgerSession(Session):
-    """`LedgerReader` and `LedgerWriter` inside one transaction. `recent`: what this process recalled, for reads before a write."""
+    """`LedgerReader` and `LedgerWriter` inside one transaction. `recent`: what this process recalled; without it nothing is compared."""
 
     def __init__(self, actor: Actor, transaction: TeamTransaction, recent: RecentRecalls | None = None) -> None:
         super().__init__(actor, transaction)
-        self._recent = recent or RecentRecalls()
+        self._recent = recent
 
-    async def read_recalled(self) -> list[Recalled]:
+    async def read_recalled(self) -> ReadRecalls:
+        if self._recent is None:
+            return ReadRecalls(RecentRecalls())
         assert self._space is not None and self._transaction.began is not None
         return await read_recalled(self._transaction, self.actor, self._space, self._recent, self._transaction.began)
 

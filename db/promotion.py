@@ -21,7 +21,6 @@ from commonlore.db.sql import statements
 from commonlore.db.withdrawal import read_standing
 from commonlore.domain.errors import Conflict, NotVisible
 from commonlore.domain.ids import NewId, new_id
-from commonlore.domain.ledger.echo import Recalled
 from commonlore.domain.ports import Vectors
 from commonlore.domain.promote.copying import MOST_RELATIONSHIPS, Copies, PrivateStatement, PrivateText, require_own, state_of
 from commonlore.domain.remember.request import EvidenceProposal
@@ -271,18 +270,12 @@ class PromotingLedger:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[LedgerSession]:
         async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms, snapshot=True) as (actor, transaction):
-            yield _LookingSession(actor, transaction)
+            yield LedgerSession(actor, transaction)  # a copy is compared with nothing: it is no echo of its original, and says no id of it
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[LedgerSession]:
         async with actor_transaction(self.pool, self.key, clock=self.clock, timeout_ms=self.timeout_ms) as (actor, transaction):
             yield _PromotingSession(actor, transaction, self.promoting)
-
-
-class _LookingSession(LedgerSession):
-    async def read_recalled(self) -> list[Recalled]:
-        """Nothing: a copy is no echo of its original, and says no id of it."""
-        return []
 
 
 class _PromotingSession(LedgerSession):

@@ -1,10 +1,9 @@
 -- Texts that were recalled shortly before, by id and nothing else, and texts that quote one of them.
 
 -- name: read_recalled
--- The texts of the open space that were recalled since then, the latest, and those that are named; the beginning of each that the process
--- does not know yet. Erased ones are gone. Index: `recalled_evidence_latest`.
-select e.evidence_id, coalesce(x.source_group_key, e.source_group, s.source_key, e.source, e.evidence_id::text) as source_group_key,
-       case when e.evidence_id = any(%(known_ids)s::uuid[]) then null else left(e.content, %(chars)s::int) end as content
+-- The texts of the open space that were recalled since then, the latest, and those that are named, by id. Erased ones are gone.
+-- Index: `recalled_evidence_latest`.
+select e.evidence_id, coalesce(x.source_group_key, e.source_group, s.source_key, e.source, e.evidence_id::text) as source_group_key
 from (
     (select r.evidence_id from commonlore.recalled_evidence r
      where r.recalled_at >= %(since)s::timestamptz
@@ -27,6 +26,14 @@ where not exists (
   and e.team_id = %(team_id)s::uuid -- tenant
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
 order by e.evidence_id;
+
+-- name: read_begins
+-- How texts of the open space begin, in any order. Index: the primary key.
+select e.evidence_id, left(e.content, %(chars)s::int) as begins from commonlore.evidence e
+where e.evidence_id = any(%(evidence_ids)s::uuid[])
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
 -- name: keep_echoes
 insert into commonlore.evidence_echo (team_id, space_epoch, evidence_id, echoed_evidence_id, source_group_key, shared_percent, known_from)

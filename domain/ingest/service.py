@@ -25,7 +25,7 @@ from commonlore.domain.ids import NewId
 from commonlore.domain.ingest.events import USER, KnownEvent, Said, Sorted, event_sha256, session_name, session_sha256, sort_events, user_name
 from commonlore.domain.ingest.request import SessionRequest
 from commonlore.domain.ingest.result import EventResult, SessionResult
-from commonlore.domain.ledger.echo import Echo, find_echoes
+from commonlore.domain.ledger.echo import Echo
 from commonlore.domain.ports import Embedder, Vectors
 from commonlore.domain.projection.embed import embed_inline
 from commonlore.domain.remember.prepare import Prepared, PreparedEvidence, prepare_evidence
@@ -161,7 +161,7 @@ async def ingest_session(
         found = await _sort(reader, prepared)
         served = await reader.read_contract_key()
         recalled = await reader.read_recalled()
-    echoes = find_echoes([item.runs for item in prepared.evidence], recalled)
+    echoes = await recalled.find_echoes([item.runs for item in prepared.evidence])
     texts = [part.search_text for index in found.new for part in prepared.evidence[index].parts if part.embeddable]
     vectors, warnings = await embed_inline(list(dict.fromkeys(texts)), embedder, served, most=INLINE_VECTORS)
     async with ledger.writing() as writer:

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 from uuid import UUID
 
 RUN = 4
@@ -49,6 +50,14 @@ class Echo:
     kept_id: UUID | None
     source_group_key: str
     shared_percent: int
+
+
+class RecalledTexts(Protocol):
+    """What was recalled shortly before, as a transaction read it."""
+
+    async def find_echoes(self, texts: Sequence[Sequence[int]]) -> Mapping[int, Echo]:
+        """As `find_echoes`. It may compare for a while, and is called when the transaction is over."""
+        ...
 
 
 def runs_of(text: str) -> list[int]:

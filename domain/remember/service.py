@@ -20,7 +20,7 @@ from msgspec import UNSET, json, structs
 
 from commonlore.domain.degradation import SearchState, combine
 from commonlore.domain.ids import NewId
-from commonlore.domain.ledger.echo import Echo, Recalled, find_echoes
+from commonlore.domain.ledger.echo import Echo, RecalledTexts
 from commonlore.domain.ledger.evidence import source_group_key
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.ledger.settlement import Settled
@@ -96,7 +96,7 @@ class LedgerReader(Protocol):
 
     async def read_names(self, prepared: Prepared) -> NameState: ...
 
-    async def read_recalled(self) -> list[Recalled]:
+    async def read_recalled(self) -> RecalledTexts:
         """What was recalled shortly before in the spaces that the actor reads."""
         ...
 
@@ -166,7 +166,7 @@ async def remember(
         names = await reader.read_names(prepared) if prepared.relationships else NameState()
         served = await reader.read_contract_key()
         recalled = await reader.read_recalled()
-    echoes = find_echoes([item.runs for item in prepared.evidence], recalled)
+    echoes = await recalled.find_echoes([item.runs for item in prepared.evidence])
     vectors, warnings = await embed_inline(_foresee(prepared, names, new_id), embedder, served)
     async with ledger.writing() as writer:
         space = await _open(writer, prepared)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-from commonlore.domain.ledger.echo import RETENTION_S
+import pytest
+
+from commonlore.db import echoes
+from commonlore.domain.ledger.echo import RETENTION_S, runs_of
 from tests.support.memory import Holder, Memory, a_relationship, contexts
 
 SAID = "Mark works on Atlas since the first day of June."
@@ -133,3 +137,32 @@ async def test_a_repeated_call_says_so_again(memory: Memory) -> None:
     assert first == await memory.remember(ben, content=f"I recall: {SAID}", idempotency_key="one")
     again = (await memory.remember(ben, content=f"I recall: {SAID}"))["evidence"][0]
     assert ([source], "duplicate_occurrence", False) == (first["evidence"][0]["echo_of"], again["reason"], "echo_of" in again)
+
+
+async def test_texts_are_compared_away_from_the_loop_and_from_any_transaction(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ben = await memory.key(member="Ben")
+    source = await recalled_by(memory, ben)
+    held: list[bool] = []
+
+    def observed(text: str) -> list[int]:
+        stats = memory.adapters.pool.get_stats()
+        held.append(stats["pool_available"] < stats["pool_size"] or threading.current_thread() is threading.main_thread())
+        return runs_of(text)
+
+    monkeypatch.setattr(echoes, "runs_of", observed)
+
+    assert [source] == (await memory.remember(ben, content=f"Once more: {SAID}"))["evidence"][0]["echo_of"]
+    assert [False] == held
+
+
+async def test_what_is_kept_in_memory_changes_no_answer(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for the runs of one text alone, each recalled text is found again and again."""
+    monkeypatch.setattr(echoes, "_MOST_KNOWN", 1)
+    ada = await memory.key(member="Ada")
+    texts = (SAID, "Mark sold the old mill of Atlas in a week of rain.")
+    ids = [(await memory.remember(ada, content=text))["evidence"][0]["evidence_id"] for text in texts]
+    assert set(texts) == set(contexts(await memory.recall(ada, "Mark Atlas")))
+
+    for number in range(2):
+        for key, text in zip(ids, texts, strict=True):
+            assert [key] == (await memory.remember(ada, content=f"Number {number}: {text}"))["evidence"][0]["echo_of"]
