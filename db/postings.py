@@ -7,6 +7,7 @@ both and never in none.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from psycopg.rows import DictRow
 
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
-from commonlore.domain.projection.posting import PostedText, PostingBlock, PostingDifference, blocks, differences, net, text_blocks
+from commonlore.domain.projection.posting import PostedText, PostingBlock, PostingDifference, blocks, differences, net, text_postings
 
 _SQL = statements("postings")
 _FOLDING = statements("folding")
@@ -37,7 +38,8 @@ async def post_parts(transaction: TeamTransaction, texts: Sequence[PostedText]) 
     if len(texts) < _DIRECT_FROM:
         rows = [_row(difference) for difference in differences(texts)]
         return await transaction.execute(_SQL["insert_part_differences"], rows=msgspec.json.encode(rows).decode(), most=_COUNTED_TO)
-    for batch in _batches(text_blocks(texts), _BLOCKS_AT_ONCE):
+    made = await asyncio.to_thread(lambda: blocks(text_postings(texts)))
+    for batch in _batches(made, _BLOCKS_AT_ONCE):
         await transaction.execute(_SQL["insert_part_blocks"], **_columns(batch))
     return None
 
@@ -64,18 +66,23 @@ async def append_documents(transaction: TeamTransaction, generation: int, made: 
 async def fold_postings(transaction: TeamTransaction) -> bool:
     """Fold the next differences of the open space; whether so many did that more may wait. The caller holds the folding lock of the space."""
     parts = await (await transaction.execute(_FOLDING["take_parts"], most=_FOLDED_AT_ONCE)).fetchall()
-    await _append(transaction, "append_parts", blocks(posting for row in parts for posting in _difference(row).postings()))
+    await _append(transaction, "append_parts", await asyncio.to_thread(_part_blocks, parts))
     documents = await (await transaction.execute(_FOLDING["take_documents"], most=_FOLDED_AT_ONCE)).fetchall()
     for generation in sorted({row["generation"] for row in documents}):
-        signed = [(row["sign"], _difference(row).postings()) for row in documents if row["generation"] == generation]
-        added, removed = net(signed)
+        added, removed = await asyncio.to_thread(_document_blocks, [row for row in documents if row["generation"] == generation])
         if removed:
             terms, keys, codes = zip(*removed, strict=True)
             numbers = {"generation": generation, "terms": list(terms)}
             await transaction.execute(_FOLDING["remove_postings"], **numbers, relationship_ids=[UUID(key) for key in keys], codes=list(codes))
             await transaction.execute(_FOLDING["clear_emptied_documents"], **numbers)
-        await _append(transaction, "append_documents", blocks(added), generation=generation)
+        await _append(transaction, "append_documents", added, generation=generation)
     return max(len(parts), len(documents)) >= FOLD_FROM
+
+
+async def fold_all(transaction: TeamTransaction) -> None:
+    """Fold every difference of the open space. The caller holds the folding lock of the space."""
+    while await fold_postings(transaction):
+        pass
 
 
 async def remove_parts(transaction: TeamTransaction, evidence_ids: Sequence[UUID]) -> None:
@@ -83,15 +90,32 @@ async def remove_parts(transaction: TeamTransaction, evidence_ids: Sequence[UUID
 
     Counts of the space (`evidence_statistic`) are the caller's to correct.
     """
-    while await fold_postings(transaction):
-        pass
+    await fold_all(transaction)
     await transaction.execute(_FOLDING["remove_parts"], evidence_ids=list(evidence_ids))
     await transaction.execute(_FOLDING["clear_emptied_parts"])
+
+
+async def remove_documents(transaction: TeamTransaction, relationship_ids: Sequence[UUID]) -> None:
+    """As `remove_parts`, for the documents of some relationships in every generation (`relationship_statistic`)."""
+    await fold_all(transaction)
+    await transaction.execute(_FOLDING["remove_documents"], relationship_ids=list(relationship_ids))
+    await transaction.execute(_FOLDING["clear_all_emptied_documents"])
 
 
 async def _append(transaction: TeamTransaction, name: str, made: Sequence[PostingBlock], **numbers: int) -> None:
     for batch in _batches(made, _BLOCKS_AT_ONCE):
         await transaction.execute(_FOLDING[name], **numbers, **_columns(batch))
+
+
+# Loops over many words; they run in threads, so that other requests and jobs go on.
+def _part_blocks(rows: Sequence[DictRow]) -> list[PostingBlock]:
+    return blocks(posting for row in rows for posting in _difference(row).postings())
+
+
+def _document_blocks(rows: Sequence[DictRow]) -> tuple[list[PostingBlock], list[tuple[str, str, int]]]:
+    """What is added, and the postings that are taken away."""
+    added, removed = net((row["sign"], _difference(row).postings()) for row in rows)
+    return blocks(added), removed
 
 
 def _columns(batch: Sequence[PostingBlock]) -> dict[str, Any]:

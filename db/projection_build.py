@@ -20,7 +20,15 @@ from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import of_contract
 from commonlore.domain.projection.generation import DocumentCounts, Generation, serving
-from commonlore.domain.projection.posting import PostedText, PostingBlock, StatisticsDifference, count_terms, document_statistics, text_blocks
+from commonlore.domain.projection.posting import (
+    PostedText,
+    PostingBlock,
+    StatisticsDifference,
+    blocks,
+    count_terms,
+    document_statistics,
+    text_postings,
+)
 from commonlore.domain.remember.changes import DocumentRow
 from commonlore.domain.time import Clock
 
@@ -230,7 +238,7 @@ async def _enter(transaction: TeamTransaction, space_id: UUID) -> bool:
 def _counted(worded: Sequence[tuple[dict[str, Any], str]]) -> tuple[list[PostingBlock], StatisticsDifference]:
     """The postings of new documents, and what they add to the counts of the space."""
     counted = [(str(row["relationship_id"]), count_terms(text)) for row, text in worded]
-    made = text_blocks(PostedText(key, 0, found.length, found.frequencies) for key, found in counted)
+    made = blocks(text_postings(PostedText(key, 0, found.length, found.frequencies) for key, found in counted))
     return made, document_statistics([(found, None) for _, found in counted])
 
 

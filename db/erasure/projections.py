@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from commonlore.db.postings import fold_postings, remove_parts
+from commonlore.db.postings import fold_all, remove_documents, remove_parts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
 from commonlore.domain.ids import new_id
@@ -28,13 +28,11 @@ async def forget_words(transaction: TeamTransaction, erasure_id: UUID, frontier:
     ids = [row["item_id"] for row in rows]
     if not ids:
         return 0
-    while await fold_postings(transaction):
-        pass
+    await fold_all(transaction)
     if frontier == "text":
         counted = await (await transaction.execute(_SQL["uncount_texts"], evidence_ids=ids, statistic_id=new_id())).fetchone()
         await remove_parts(transaction, ids)
     else:
         counted = await (await transaction.execute(_SQL["uncount_relationships"], relationship_ids=ids, statistic_id=new_id())).fetchone()
-        await transaction.execute(_SQL["remove_relationships"], relationship_ids=ids)
-        await transaction.execute(_SQL["clear_emptied"])
+        await remove_documents(transaction, ids)
     return int(counted["row_count"]) if counted else 0

@@ -152,3 +152,22 @@ where b.entries = 0
   and b.team_id = %(team_id)s::uuid -- tenant
   and b.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
+
+-- name: remove_documents
+-- Every posting of some relationships out of the blocks of every generation.
+update commonlore.relationship_posting b
+set (entries, relationship_ids, codes) = (
+    select count(*), coalesce(array_agg(e.relationship_id), '{}'), coalesce(array_agg(e.code), '{}')
+    from unnest(b.relationship_ids, b.codes) as e (relationship_id, code)
+    where e.relationship_id <> all(%(relationship_ids)s::uuid[]))
+where b.relationship_ids && %(relationship_ids)s::uuid[]
+  and b.team_id = %(team_id)s::uuid -- tenant
+  and b.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
+-- name: clear_all_emptied_documents
+delete from commonlore.relationship_posting b
+where b.entries = 0
+  and b.team_id = %(team_id)s::uuid -- tenant
+  and b.space_epoch = %(space_epoch)s::bigint -- tenant
+;

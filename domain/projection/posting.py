@@ -96,7 +96,7 @@ def differences(texts: Iterable[PostedText]) -> Iterator[PostingDifference]:
         made.keys.append(text.key)
         made.bases.append(text.base)
         for term, frequency in text.frequencies.items():
-            made.hits.setdefault(term, []).append(min(frequency, _SIXTEEN - 1) << 6 | place)
+            made.hits.setdefault(term, []).append(frequency << 6 | place)
         postings += len(text.frequencies)
     if made.keys:
         yield made
@@ -131,10 +131,6 @@ def blocks(postings: Iterable[tuple[str, str, int]]) -> list[PostingBlock]:
         else:
             found[0].append(key)
             found[1].append(code)
-    return _cut(by_term)
-
-
-def _cut(by_term: Mapping[str, tuple[list[str], list[int]]]) -> list[PostingBlock]:
     made = []
     for term in sorted(by_term):
         keys, codes = by_term[term]
@@ -143,21 +139,6 @@ def _cut(by_term: Mapping[str, tuple[list[str], list[int]]]) -> list[PostingBloc
         else:
             made += [PostingBlock(term, keys[start : start + BLOCK], codes[start : start + BLOCK]) for start in range(0, len(keys), BLOCK)]
     return made
-
-
-def text_blocks(texts: Iterable[PostedText]) -> list[PostingBlock]:
-    """`blocks` of all postings of the texts."""
-    by_term: dict[str, tuple[list[str], list[int]]] = {}
-    for text in texts:
-        key, base = text.key, text.base
-        for term, frequency in text.frequencies.items():
-            found = by_term.get(term)
-            if found is None:
-                by_term[term] = ([key], [base + (frequency << 16)])
-            else:
-                found[0].append(key)
-                found[1].append(base + (frequency << 16))
-    return _cut(by_term)
 
 
 def text_postings(texts: Iterable[PostedText]) -> Iterator[tuple[str, str, int]]:

@@ -32,7 +32,7 @@ from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.evidence import duplicate_sha256
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.ports import EmbeddingContract, Vectors
-from commonlore.domain.projection.posting import PostedText, text_blocks
+from commonlore.domain.projection.posting import PostedText, blocks, text_postings
 from commonlore.domain.remember.prepare import Part, PreparedEvidence, prepare
 from commonlore.domain.remember.request import EvidenceProposal, RememberRequest
 from commonlore.domain.tenancy.key import parse
@@ -198,7 +198,7 @@ def _copy_search_rows(
         "copy evidence_part from stdin",
         ((*scope, key, part.part_no, part.start, part.end, text_of(item, part)) for key, item, part in parts),
     )
-    made = text_blocks(PostedText(str(key), part.part_no, part.length, part.frequencies) for key, _, part in parts)
+    made = blocks(text_postings(PostedText(str(key), part.part_no, part.length, part.frequencies) for key, _, part in parts))
     _copy(
         connection,
         "copy evidence_posting (team_id, space_epoch, term, entries, evidence_ids, codes) from stdin",

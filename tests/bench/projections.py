@@ -27,7 +27,7 @@ from pgvector.psycopg import register_vector
 from commonlore.db.settings import read_settings
 from commonlore.domain.ids import new_id
 from commonlore.domain.projection.document import RelationshipWording, render
-from commonlore.domain.projection.posting import PostedText, count_terms, text_blocks
+from commonlore.domain.projection.posting import PostedText, blocks, count_terms, text_postings
 from commonlore.workers import main as worker_main
 from tests.support.copies import unchecked
 from tests.support.databases import clone, drop, make_template
@@ -92,7 +92,7 @@ def load(memory: Memory, ann: Holder, count: int) -> None:
             with cursor.copy(
                 "copy commonlore.relationship_posting (team_id, space_epoch, generation, term, entries, relationship_ids, codes) from stdin"
             ) as rows:
-                for block in text_blocks(posted):
+                for block in blocks(text_postings(posted)):
                     rows.write_row((team, epoch, 1, block.term, len(block.keys), list(map(UUID, block.keys)), list(block.codes)))
             with cursor.copy(
                 "copy commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) from stdin"

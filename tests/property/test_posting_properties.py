@@ -15,7 +15,6 @@ from commonlore.domain.projection.posting import (
     differences,
     net,
     replaced_postings,
-    text_blocks,
     text_postings,
 )
 
@@ -37,16 +36,15 @@ def plain(texts: list[PostedText]) -> set[tuple[str, str, int]]:
 def test_differences_and_blocks_say_what_the_texts_say(texts: list[tuple[dict[str, int], int]]) -> None:
     made = posted(texts)
     by_text = [posting for difference in differences(made) for posting in difference.postings()]
-    by_term = [(block.term, key, code) for block in text_blocks(made) for key, code in zip(block.keys, block.codes, strict=True)]
+    by_term = [(block.term, key, code) for block in blocks(text_postings(made)) for key, code in zip(block.keys, block.codes, strict=True)]
 
     assert Counter(plain(made)) == Counter(by_text) == Counter(by_term)
-    assert text_blocks(made) == blocks(text_postings(made))
 
 
 @given(TEXTS)
 def test_blocks_are_full_but_one_a_term(texts: list[tuple[dict[str, int], int]]) -> None:
     sizes: dict[str, list[int]] = {}
-    for block in text_blocks(posted(texts)):
+    for block in blocks(text_postings(posted(texts))):
         sizes.setdefault(block.term, []).append(len(block.keys))
 
     assert list(sizes) == sorted(sizes)
