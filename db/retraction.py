@@ -58,8 +58,10 @@ class RetractionSession(Session):
         by_id = {space.space_id: space for space in self.actor.spaces}
         return {by_id[key]: found for key, found in (await _read_standing(self._transaction, by_id, evidence_ids)).items()}
 
-    async def lock_ledgers(self, spaces: Collection[Space], now: datetime) -> datetime:
-        return await lock_ledgers(self._transaction, [space.space_id for space in spaces], now)
+    async def lock_standing(self, evidence_ids: Collection[UUID], now: datetime) -> tuple[dict[Space, dict[UUID, Standing]], datetime]:
+        by_id = {space.space_id: space for space in self.actor.spaces}
+        found, instant = await lock_standing(self._transaction, by_id, evidence_ids, now)
+        return {by_id[key]: items for key, items in found.items()}, instant
 
     async def retract(self, space: Space, retraction: Retraction, evidence_ids: Collection[UUID]) -> dict[UUID, set[UUID]]:
         if not evidence_ids:
@@ -99,6 +101,19 @@ async def _read_standing(
     return found
 
 
+async def lock_standing(
+    transaction: TeamTransaction, space_ids: Collection[UUID], evidence_ids: Collection[UUID], now: datetime
+) -> tuple[dict[UUID, dict[UUID, Standing]], datetime]:
+    """How the evidence stands, by space, with the ledgers of its spaces locked; and the instant of what is decided on it, after all of it was there."""
+    found = await _read_standing(transaction, space_ids, evidence_ids)
+    instant = await lock_ledgers(transaction, list(found), now)
+    # Only now does the state stand still; ids and owners never change.
+    found = await _read_standing(transaction, list(found), evidence_ids)
+    if (later := after_all((item for items in found.values() for item in items.values()), instant)) > instant:
+        instant = await lock_ledgers(transaction, list(found), later)
+    return found, instant
+
+
 # -- quarantine
 
 
@@ -125,13 +140,9 @@ async def decide_quarantine(
     Raises:
         NotVisible: `not_found`.
     """
-    found = await _read_standing(transaction, space_ids, request.evidence_ids)
-    now = await lock_ledgers(transaction, list(found), now)
-    found = await _read_standing(transaction, list(found), request.evidence_ids)
+    found, now = await lock_standing(transaction, space_ids, request.evidence_ids, now)
     standing = {key: item for items in found.values() for key, item in items.items()}
     require_seen(request.evidence_ids, standing)
-    if (later := after_all(standing.values(), now)) > now:
-        now = await lock_ledgers(transaction, list(found), later)
     changed: dict[UUID, set[UUID]] = {}
     for space_id, items in found.items():
         ids = [key for key, item in items.items() if item.is_quarantined != held]

@@ -18,7 +18,7 @@ from commonlore.domain.remember.result import CONTRACT_VERSION
 from commonlore.domain.submission import Claim, IdempotencyKey, Replay, Submissions, answer_once, first_answer, request_sha256, require_key
 from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 from commonlore.domain.time import Clock
-from commonlore.domain.withdraw.standing import Standing, after_all
+from commonlore.domain.withdraw.standing import Standing
 
 Disposition = Literal["retracted", "already_retracted", "already_superseded"]
 EvidenceIds = Annotated[list[UUID], Meta(min_length=1, max_length=50)]
@@ -101,8 +101,8 @@ class RetractionWriter(Submissions, Protocol):
         """Open the space in which the submission is kept."""
         ...
 
-    async def lock_ledgers(self, spaces: Collection[Space], now: datetime) -> datetime:
-        """Until the transaction ends, nobody else writes relationships in these spaces; the instant of what is decided from here on."""
+    async def lock_standing(self, evidence_ids: Collection[UUID], now: datetime) -> tuple[dict[Space, dict[UUID, Standing]], datetime]:
+        """`read_standing`, and until the transaction ends nobody else writes relationships in these spaces; the instant of what is decided from here on."""
         ...
 
     async def retract(self, space: Space, retraction: Retraction, evidence_ids: Collection[UUID]) -> dict[UUID, set[UUID]]:
@@ -137,14 +137,9 @@ async def retract(request: RetractRequest, *, ledger: RetractionLedger, clock: C
 
 
 async def _write(writer: RetractionWriter, request: RetractRequest, claim: Claim, correlation_id: str) -> RetractResult:
-    found = await writer.read_standing(request.evidence_ids)
-    instant = await writer.lock_ledgers(found, claim.now)
-    # Only now does the state stand still; ids and owners never change.
-    found = await writer.read_standing(request.evidence_ids)
+    found, instant = await writer.lock_standing(request.evidence_ids, claim.now)
     _checked(request, found, writer.actor)
     everything = {key: item for standing in found.values() for key, item in standing.items()}
-    if (later := after_all(everything.values(), instant)) > instant:
-        instant = await writer.lock_ledgers(found, later)
     retraction = Retraction(claim.submission_id, request, instant)
     changed: dict[UUID, set[UUID]] = {}
     for space, standing in found.items():
