@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from commonlore.api.preparing import prepared
 from commonlore.api.promotions_table import ListedPromotion, ListedText, PromotedText
 from commonlore.db.assemble import Adapters
 from commonlore.db.promotion import (
@@ -23,13 +24,14 @@ from commonlore.db.promotion import (
     read_copies,
     read_promoted,
     read_promotion,
+    read_waiting,
     reject,
     require_waiting,
     revoke,
 )
 from commonlore.db.session import TeamTransaction, actor_transaction
 from commonlore.domain.errors import Conflict, NotVisible
-from commonlore.domain.promote.copying import Copies
+from commonlore.domain.promote.copying import Copies, PrivateText
 from commonlore.domain.promote.request import DecidePromotionRequest, ListPromotionsRequest, PromoteRequest, RevokePromotionRequest
 from commonlore.domain.remember.prepare import prepare
 from commonlore.domain.remember.service import remember
@@ -64,10 +66,16 @@ class Promotions:
             actor.require("write")
             source, target = actor.target("private"), actor.target("team_shared", request.space, reads=True)
             standing = await read_promoted(transaction, target, request.evidence_ids, now)
-            copies = await _copies(transaction, actor, request, request.evidence_ids, source, target)
-            fresh = [item for item in request.evidence_ids if item not in standing]
-            if fresh and len(fresh) < len(request.evidence_ids):
-                copies = await _copies(transaction, actor, request, fresh, source, target)
+            copies = await read_copies(
+                transaction,
+                request.evidence_ids,
+                owner_profile_id=actor.profile_id,
+                source=source,
+                target=target,
+                with_relationships=request.relationships,
+                standing=standing,
+            )
+        fresh = [text.evidence_id for text in copies.texts]
         waits = request.review or not target.can_write
         told: dict[str, Any] = {"relationship_results": [], "warnings": []}
         made: dict[UUID, Standing] = {}
@@ -98,9 +106,11 @@ class Promotions:
         return {text.evidence_id: Standing(made, None) for text in copies.texts}
 
     async def _copy(self, key: PresentedKey, promoting: Promoting, correlation_id: str) -> tuple[dict[UUID, Standing], dict[str, Any]]:
-        adapters = self.adapters
+        adapters, request = self.adapters, promoting.copies.request()
         result = await remember(
-            prepare(promoting.copies.request(), count_tokens=adapters.embedder.count_tokens),
+            await prepared(
+                adapters.embedder, sum(len(item.content) for item in request.evidence), lambda count: prepare(request, count_tokens=count)
+            ),
             ledger=PromotingLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms, promoting),
             embedder=adapters.embedder,
             clock=adapters.clock,
@@ -128,7 +138,8 @@ class Promotions:
                 limit=request.limit + 1,
                 now=now,
             )
-            shown = [await _listed(actor, transaction, row) for row in rows[: request.limit]]
+            waiting = await read_waiting(transaction, rows[: request.limit])
+        shown = [_listed(actor, row, waiting.get(row["promotion_id"], {})) for row in rows[: request.limit]]
         return {"promotions": shown, "next_before": shown[-1]["promotion_id"] if len(rows) > request.limit else None}
 
     async def decide_promotion(self, key: PresentedKey, request: DecidePromotionRequest, *, correlation_id: str) -> dict[str, object]:
@@ -189,14 +200,6 @@ def _shared(actor: Actor) -> list[Space]:
     return [space for space in actor.spaces if space.kind == "team_shared"]
 
 
-async def _copies(
-    transaction: TeamTransaction, actor: Actor, request: PromoteRequest, evidence_ids: Sequence[UUID], source: Space, target: Space
-) -> Copies:
-    return await read_copies(
-        transaction, evidence_ids, owner_profile_id=actor.profile_id, source=source, target=target, with_relationships=request.relationships
-    )
-
-
 async def _requested(
     transaction: TeamTransaction, source_space_id: UUID, evidence_ids: Sequence[UUID], owner_profile_id: UUID, target: Space, with_relationships: bool
 ) -> Copies:
@@ -224,17 +227,9 @@ def _told(evidence_id: UUID, standing: Standing, disposition: str) -> PromotedTe
     )
 
 
-async def _listed(actor: Actor, transaction: TeamTransaction, row: dict[str, Any]) -> ListedPromotion:
-    contents: dict[UUID, str] = {}
+def _listed(actor: Actor, row: dict[str, Any], waiting: Mapping[UUID, PrivateText]) -> ListedPromotion:
     names = {space.space_id: space.name for space in actor.spaces}
-    if row["state"] == "requested":
-        target = Space(row["target_space_id"], "team_shared")
-        ids = [item["source_evidence_id"] for item in row["items"]]
-        try:
-            copies = await _requested(transaction, row["source_space_id"], ids, row["owner_profile_id"], target, False)
-            contents = {text.evidence_id: text.proposal.content[:_MOST_SHOWN] for text in copies.texts}
-        except Conflict:
-            pass  # it cannot be approved any more; deciding it says so
+    contents = {key: text.proposal.content[:_MOST_SHOWN] for key, text in waiting.items()}
     return {
         "promotion_id": str(row["promotion_id"]),
         "state": row["state"],

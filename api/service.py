@@ -16,6 +16,7 @@ from commonlore.api.briefs import Briefs
 from commonlore.api.feedback import Feedback
 from commonlore.api.hypotheses import Dreams
 from commonlore.api.measure import current
+from commonlore.api.preparing import prepared
 from commonlore.api.promotions import Promotions
 from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
@@ -61,8 +62,6 @@ from commonlore.domain.trace.request import TraceRequest
 from commonlore.domain.trace.service import trace
 from commonlore.domain.withdraw.retract import RetractRequest, retract
 
-# Above this many characters the analysis of a request would hold up other requests, so it runs in a thread.
-_LONG_CHARS = 20_000
 _TRIES = 3
 _TOUCH_PERIOD_S = 30.0
 _Result = TypeVar("_Result")
@@ -78,19 +77,15 @@ class MemoryOperations:
     _recent: RecentRecalls = field(default_factory=RecentRecalls)
 
     async def remember(self, key: PresentedKey, request: RememberRequest, *, correlation_id: str) -> dict[str, object]:
-        prepared = await self._prepared(sum(len(item.content) for item in request.evidence), lambda count: prepare(request, count_tokens=count))
-        return await _tried(lambda: self._remember(key, prepared, correlation_id))
+        chars = sum(len(item.content) for item in request.evidence)
+        ready = await prepared(self.adapters.embedder, chars, lambda count: prepare(request, count_tokens=count))
+        return await _tried(lambda: self._remember(key, ready, correlation_id))
 
-    async def _prepared(self, chars: int, work: Callable[[Callable[[str], int]], _Result]) -> _Result:
-        """What `work` makes of so many characters with the model's counter of tokens, in a thread where they are many."""
-        count_tokens = self.adapters.embedder.count_tokens
-        return work(count_tokens) if chars <= _LONG_CHARS else await asyncio.to_thread(work, count_tokens)
-
-    async def _remember(self, key: PresentedKey, prepared: Prepared, correlation_id: str) -> dict[str, object]:
+    async def _remember(self, key: PresentedKey, ready: Prepared, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
         ledger = _NotedLedger(PostgresLedger(adapters.pool, key, adapters.clock, adapters.timeout_ms, self._recent), self.note)
         result = await remember(
-            prepared, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
+            ready, ledger=ledger, embedder=adapters.embedder, clock=adapters.clock, new_id=adapters.new_id, correlation_id=correlation_id
         )
         answer: dict[str, object] = msgspec.json.decode(result) if isinstance(result, str) else msgspec.to_builtins(result)
         return answer
@@ -98,11 +93,12 @@ class MemoryOperations:
     async def ingest_session(self, key: PresentedKey, request: SessionRequest, *, correlation_id: str) -> dict[str, object]:
         adapters = self.adapters
         sessions = PostgresSessions(adapters.pool, key, adapters.clock, adapters.timeout_ms, self.note, self._recent)
-        prepared = await self._prepared(sum(len(event.text) for event in request.events), lambda count: prepare_session(request, count_tokens=count))
+        chars = sum(len(event.text) for event in request.events)
+        ready = await prepared(adapters.embedder, chars, lambda count: prepare_session(request, count_tokens=count))
 
         def work() -> Awaitable[SessionResult | str]:
             return ingest_session(
-                prepared,
+                ready,
                 ledger=sessions,
                 embedder=adapters.embedder,
                 clock=adapters.clock,

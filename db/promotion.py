@@ -5,8 +5,8 @@ A private space is entered by somebody else only for a request that its owner ma
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,10 +15,9 @@ from uuid import UUID
 import msgspec
 
 from commonlore.db.ledger import LedgerSession
-from commonlore.db.retraction import RetractionSession
+from commonlore.db.retraction import RetractionSession, lock_standing
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.sql import statements
-from commonlore.db.withdrawal import read_standing
 from commonlore.domain.errors import Conflict, NotVisible
 from commonlore.domain.ids import NewId, new_id
 from commonlore.domain.ports import Vectors
@@ -30,7 +29,6 @@ from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, render_instant
 from commonlore.domain.withdraw.retract import Retraction, RetractRequest
-from commonlore.domain.withdraw.standing import after_all
 
 _SQL = statements("promotion")
 REQUEST_PERIOD = timedelta(days=14)
@@ -40,9 +38,16 @@ REQUEST_PERIOD = timedelta(days=14)
 
 
 async def read_copies(
-    transaction: TeamTransaction, evidence_ids: Sequence[UUID], *, owner_profile_id: UUID, source: Space, target: Space, with_relationships: bool
+    transaction: TeamTransaction,
+    evidence_ids: Sequence[UUID],
+    *,
+    owner_profile_id: UUID,
+    source: Space,
+    target: Space,
+    with_relationships: bool,
+    standing: Collection[UUID] = (),
 ) -> Copies:
-    """The texts of a private space, in the order of the ids, and what their owner states from them now.
+    """The texts of a private space, in the order of the ids, and what their owner states from them now. Those `standing` are checked and left out.
 
     Raises:
         NotVisible: an id that is no text of the owner there.
@@ -51,12 +56,13 @@ async def read_copies(
     await transaction.enter(source.space_id)
     rows = await (await transaction.execute(_SQL["texts"], evidence_ids=list(evidence_ids))).fetchall()
     found = {row["evidence_id"]: _text(row) for row in rows}
-    require_own(evidence_ids, found, owner_profile_id)
+    require_own(evidence_ids, {key: text.state for key, text in found.items()}, owner_profile_id)
+    fresh = [key for key in evidence_ids if key not in standing]
     stated: list[dict[str, Any]] = []
-    if with_relationships:
-        parameters = {"evidence_ids": list(evidence_ids), "owner_profile_id": owner_profile_id, "most": MOST_RELATIONSHIPS}
+    if with_relationships and fresh:
+        parameters = {"evidence_ids": fresh, "owner_profile_id": owner_profile_id, "most": MOST_RELATIONSHIPS}
         stated = await (await transaction.execute(_SQL["statements"], **parameters)).fetchall()
-    texts = tuple(found[key] for key in evidence_ids)
+    texts = tuple(found[key] for key in fresh)
     return Copies(owner_profile_id, source, target, texts, tuple(_statement(row) for row in stated))
 
 
@@ -131,7 +137,7 @@ async def read_promotion(transaction: TeamTransaction, promotion_id: UUID) -> Re
     row = await (await transaction.execute(_SQL["lock_promotion"], promotion_id=promotion_id)).fetchone()
     if row is None:
         raise absent()
-    items = await (await transaction.execute(_SQL["items"], promotion_id=promotion_id)).fetchall()
+    items = await (await transaction.execute(_SQL["items"], promotion_ids=[promotion_id])).fetchall()
     return Requested(**row, items={item["source_evidence_id"]: item["evidence_id"] for item in items})
 
 
@@ -213,14 +219,10 @@ async def revoke(transaction: TeamTransaction, actor: Actor, found: Requested, *
     withdrawn = 0
     copies = [key for key in found.items.values() if key is not None]
     if found.state == "promoted" and copies and await open_source(transaction, found.target_space_id):
-        session = RetractionSession(actor, transaction)
-        space = Space(found.target_space_id, "team_shared")
-        now = await session.lock_ledgers([space], now)
-        standing = await read_standing(transaction, copies)
-        if (later := after_all(standing.values(), now)) > now:
-            now = await session.lock_ledgers([space], later)
-        live = [key for key, item in standing.items() if item.end is None]
-        await session.retract(space, Retraction(found.promotion_id, RetractRequest(evidence_ids=live or copies, reason=reason), now), live)
+        standing, now = await lock_standing(transaction, [found.target_space_id], copies, now)
+        live = [key for items in standing.values() for key, item in items.items() if item.end is None]
+        retraction = Retraction(found.promotion_id, RetractRequest(evidence_ids=live or copies, reason=reason), now)
+        await RetractionSession(actor, transaction).retract(Space(found.target_space_id, "team_shared"), retraction, live)
         withdrawn = len(live)
     await transaction.execute(_SQL["revoke"], promotion_id=found.promotion_id, actor_profile_id=actor.profile_id, reason=reason, now=now)
     await transaction.execute(_SQL["end_items"], promotion_id=found.promotion_id, now=now)
@@ -232,11 +234,33 @@ async def page_promotions(
 ) -> list[dict[str, Any]]:
     """Those of one member, and those into some spaces, the newest first, each with its `items`."""
     parameters = {"profile_id": profile_id, "space_ids": list(space_ids), "state": state, "before": before, "limit": limit, "now": now}
-    rows = await (await transaction.execute(_SQL["page_promotions"], **parameters)).fetchall()
+    rows = {row["promotion_id"]: {**row, "items": []} for row in await (await transaction.execute(_SQL["page_promotions"], **parameters)).fetchall()}
+    for item in await (await transaction.execute(_SQL["items"], promotion_ids=list(rows))).fetchall():
+        rows[item["promotion_id"]]["items"].append(item)
+    return [{**row, "state": state_of(row["state"], row["expires_at"], now)} for row in rows.values()]
+
+
+async def read_waiting(transaction: TeamTransaction, rows: Sequence[dict[str, Any]]) -> dict[UUID, dict[UUID, PrivateText]]:
+    """The texts of the requests among the rows of a page that can still be approved, by request; two statements a private space."""
+    by_space: dict[UUID, list[dict[str, Any]]] = {}
     for row in rows:
-        row["items"] = await (await transaction.execute(_SQL["items"], promotion_id=row["promotion_id"])).fetchall()
-        row["state"] = state_of(row["state"], row["expires_at"], now)
-    return rows
+        if row["state"] == "requested":
+            by_space.setdefault(row["source_space_id"], []).append(row)
+    waiting: dict[UUID, dict[UUID, PrivateText]] = {}
+    for space_id in sorted(by_space):
+        if not await open_source(transaction, space_id):
+            continue
+        await transaction.enter(space_id)
+        wanted = {row["promotion_id"]: [item["source_evidence_id"] for item in row["items"]] for row in by_space[space_id]}
+        texts = await (await transaction.execute(_SQL["texts"], evidence_ids=sorted({key for ids in wanted.values() for key in ids}))).fetchall()
+        found = {row["evidence_id"]: _text(row) for row in texts}
+        states = {key: text.state for key, text in found.items()}
+        for row in by_space[space_id]:
+            ids = wanted[row["promotion_id"]]
+            with suppress(NotVisible, Conflict):  # deciding it says so
+                require_own(ids, states, row["owner_profile_id"])
+                waiting[row["promotion_id"]] = {key: found[key] for key in ids}
+    return waiting
 
 
 # -- the write
@@ -292,9 +316,10 @@ class _PromotingSession(LedgerSession):
         if not await open_source(transaction, copies.source.space_id):
             raise Conflict("stale_input", "the private space is not active any more")
         ids = [text.evidence_id for text in copies.texts]
-        await read_copies(
-            transaction, ids, owner_profile_id=copies.owner_profile_id, source=copies.source, target=copies.target, with_relationships=False
-        )
+        await transaction.enter(copies.source.space_id)
+        standing = await self.read_standing(ids)
+        states = {key: (item.owner_profile_id, min(item.reasons - {"unsupported"}, default=None)) for key, item in standing.items()}
+        require_own(ids, states, copies.owner_profile_id)
         await self.enter(submission.space)
         stored = await super().store_evidence(submission, vectors, new_id=new_id)
         self._promoting.copied = tuple(item.evidence_id for item in stored)

@@ -97,11 +97,11 @@ where p.promotion_id = %(promotion_id)s::uuid
 for update of p;
 
 -- name: items
--- In the order of the request.
-select i.source_evidence_id, i.evidence_id from commonlore.promotion_item i
-where i.promotion_id = %(promotion_id)s::uuid
+-- Of some promotions, each in the order of its request.
+select i.promotion_id, i.source_evidence_id, i.evidence_id from commonlore.promotion_item i
+where i.promotion_id = any(%(promotion_ids)s::uuid[])
   and i.team_id = %(team_id)s::uuid -- tenant
-order by i.ordinal;
+order by i.promotion_id, i.ordinal;
 
 -- name: decide
 update commonlore.promotion p set

@@ -5,7 +5,7 @@ Nothing of the private space is referred to: names are resolved, and keys made, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -39,6 +39,10 @@ class PrivateText:
     owner_profile_id: UUID
     proposal: EvidenceProposal
     withdrawn: str | None
+
+    @property
+    def state(self) -> tuple[UUID, str | None]:
+        return self.owner_profile_id, self.withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +82,19 @@ class Copies:
         )
 
 
-def require_own(evidence_ids: Sequence[UUID], found: dict[UUID, PrivateText], owner_profile_id: UUID) -> None:
-    """
+def require_own(evidence_ids: Sequence[UUID], found: Mapping[UUID, tuple[UUID, str | None]], owner_profile_id: UUID) -> None:
+    """`found`: by text, its owner, and why it does not count any more.
+
     Raises:
         NotVisible: an id that is no text of the owner in its private space.
         Conflict: `stale_input`, a text that does not count any more.
     """
     for place, key in enumerate(evidence_ids):
-        text = found.get(key)
-        if text is None or text.owner_profile_id != owner_profile_id or text.withdrawn == "erased":
+        owner, withdrawn = found.get(key, (None, None))
+        if owner != owner_profile_id or withdrawn == "erased":
             raise NotVisible("not_found", f"/evidence_ids/{place}: no text of your member in the private space of this key has this id")
-        if text.withdrawn is not None:
-            raise Conflict("stale_input", f"/evidence_ids/{place}: the text does not count any more", details={"reason": text.withdrawn})
+        if withdrawn is not None:
+            raise Conflict("stale_input", f"/evidence_ids/{place}: the text does not count any more", details={"reason": withdrawn})
 
 
 def state_of(state: str, expires_at: datetime | None, now: datetime) -> PromotionState:

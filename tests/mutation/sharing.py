@@ -84,8 +84,8 @@ SHARING: tuple[Mutation, ...] = (
         "promotion-of-what-is-gone",
         "sharing: a text that was retracted is promoted",
         "domain/promote/copying.py",
-        "        if text.withdrawn is not None:",
-        '        if text.withdrawn == "never":',
+        "        if withdrawn is not None:",
+        '        if withdrawn == "never":',
         (
             f"{_PROMOTION}only_ones_own_private_texts_that_count_are_promoted",
             f"{_PROMOTION}a_request_is_rejected_runs_out_or_is_about_what_is_gone",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from commonlore.api import promotions
 from commonlore.api.administration import TeamAdministration
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.promote.request import DecidePromotionRequest, ListPromotionsRequest, PromoteRequest, RevokePromotionRequest
+from commonlore.domain.remember.prepare import prepare
+from commonlore.domain.remember.request import RememberRequest
 from commonlore.domain.tenancy.space_requests import CreateSpaceRequest, SetSpaceAccessRequest
+from tests.support.cuts import cut, fail
 from tests.support.databases import TestDatabase, clone, drop
 from tests.support.memory import Holder, Memory, contexts
 
@@ -194,3 +199,58 @@ async def test_only_ones_own_private_texts_that_count_are_promoted(memory: Memor
     assert "stale_input" == await refusal(promote(memory, ann, mine, gone))
     assert "Mine." not in contexts(await memory.recall(bob, "Mine"))
     assert "not_found" == await refusal(take_back(memory, foreign, (await promote(memory, ann, mine))["promotion_id"]))
+
+
+async def test_a_page_costs_the_same_for_one_request_as_for_many(memory: Memory) -> None:
+    boss, ann = await memory.key("pages", "boss", scopes=ALL), await memory.key("pages", "ann")
+    texts = [await private(memory, ann, f"Text number {number}.") for number in range(4)]
+    seen = []
+    for text in texts:
+        await promote(memory, ann, text, review=True)
+        with cut(-1, fail) as found:
+            page = await listed(memory, boss, state="requested")
+        seen.append(found.seen)
+
+    assert 1 == len(set(seen))
+    assert [f"Text number {number}." for number in reversed(range(4))] == [entry["evidence"][0]["content"] for entry in page]
+
+
+async def test_a_request_beside_others_is_shown_by_itself(memory: Memory) -> None:
+    """One with a text that is gone shows none of its texts, and the others theirs."""
+    boss, ann = await memory.key("beside", "boss", scopes=ALL), await memory.key("beside", "ann")
+    await space(memory, boss, "handbook", ann, "read")
+    both, gone = await private(memory, ann, "Both."), await private(memory, ann, "Gone.")
+    await promote(memory, ann, both, gone, review=True)
+    await promote(memory, ann, both, space="handbook")
+    await memory.retract(ann, gone)
+
+    assert [["Both."], [None, None]] == [[text["content"] for text in entry["evidence"]] for entry in await listed(memory, ann, state="requested")]
+
+
+async def test_a_text_that_is_there_already_is_no_part_of_another_promotion(memory: Memory) -> None:
+    """The originals are read once; what was copied before is told, and only the rest is copied with what it states."""
+    ann = await memory.key("partly", "ann")
+    first, second = await private(memory, ann, "First."), await memory.relate(ann, *SAID, target_space="private")
+    stated = (await memory.trace(ann, second))["evidence"][0]["evidence_id"]
+    await promote(memory, ann, first)
+
+    answer = await promote(memory, ann, first, stated)
+
+    assert ["already_promoted", "promoted"] == [item["disposition"] for item in answer["evidence"]]
+    assert 1 == len(answer["relationship_results"])
+    assert sorted(("First.", SAID[0])) == sorted(contexts(await memory.recall(ann, "First Mark", spaces=["team_shared"])))
+
+
+async def test_long_texts_are_prepared_in_a_thread(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = await memory.key("long", "ann")
+    text = await private(memory, ann, "The pelican is in Lisbon. " * 1_000)
+    in_threads: list[bool] = []
+
+    def observed(request: RememberRequest, *, count_tokens: Callable[[str], int]) -> Any:
+        in_threads.append(threading.current_thread() is not threading.main_thread())
+        return prepare(request, count_tokens=count_tokens)
+
+    monkeypatch.setattr(promotions, "prepare", observed)
+    await promote(memory, ann, text)
+
+    assert [True] == in_threads
