@@ -69,6 +69,8 @@ create table commonlore.erasure_scope (
     space_epoch bigint not null,
     space_id uuid not null,
     extent text not null check (extent in ('items', 'whole')),
+    -- Steps that a later turn of the job need not do again, or must not.
+    steps_done text[] not null default '{}',
     primary key (team_id, space_epoch, erasure_id),
     foreign key (team_id, erasure_id) references commonlore.erasure (team_id, erasure_id)
 );
@@ -142,14 +144,21 @@ alter table commonlore.team add column purge_at timestamptz;
 """
 
 _POLICIES = """
-select commonlore.isolate('commonlore.erasure', 'team', 'change', 'change');
+select commonlore.isolate('commonlore.erasure', 'team', 'append', 'none');
 select commonlore.isolate('commonlore.erasure_scope', 'team', 'append', 'append');
-select commonlore.isolate('commonlore.erasure_count', 'team', 'none', 'change');
-select commonlore.isolate('commonlore.erasure_item', 'space', 'append', 'remove');
-select commonlore.isolate('commonlore.erasure_sample', 'space', 'append', 'remove');
-select commonlore.isolate('commonlore.legal_hold', 'team', 'change', 'none');
-select commonlore.isolate('commonlore.export', 'team', 'change', 'change');
-revoke update on commonlore.erasure_item, commonlore.erasure_sample from commonlore_worker;
+select commonlore.isolate('commonlore.erasure_count', 'team', 'none', 'append');
+select commonlore.isolate('commonlore.erasure_item', 'space', 'append', 'none');
+select commonlore.isolate('commonlore.erasure_sample', 'space', 'append', 'append');
+select commonlore.isolate('commonlore.legal_hold', 'team', 'append', 'none');
+select commonlore.isolate('commonlore.export', 'team', 'none', 'none');
+-- A deletion is restored by who serves; whoever carries an erasure out ends it. Files are noted by who makes them, the owner.
+grant update (state, restored_at) on commonlore.erasure to commonlore_app;
+grant update (state, target_id, finished_at, receipt) on commonlore.erasure to commonlore_worker;
+grant update (steps_done) on commonlore.erasure_scope to commonlore_worker;
+grant update (row_count) on commonlore.erasure_count to commonlore_worker;
+grant delete on commonlore.erasure_item, commonlore.erasure_sample to commonlore_worker;
+grant update (released_by, released_at) on commonlore.legal_hold to commonlore_app;
+grant update (destroyed_at) on commonlore.export to commonlore_app;
 """
 
 _HIDING = """
@@ -192,8 +201,8 @@ grant update (canonical_value) on commonlore.value_record to commonlore_app;
 grant update (snapshot_id, published_at) on commonlore.community_gate to commonlore_app;
 grant update (known_to) on commonlore.space_epoch to commonlore_app, commonlore_worker;
 grant update (lifecycle_state) on commonlore.space to commonlore_worker;
-grant update (retired_at, purge_at) on commonlore.team to commonlore_app, commonlore_worker;
-grant update (name) on commonlore.team to commonlore_worker;
+grant update (retired_at, purge_at) on commonlore.team to commonlore_app;
+grant update (name, purge_at) on commonlore.team to commonlore_worker;
 grant update (name) on commonlore.profile to commonlore_worker;
 grant update (name) on commonlore.credential to commonlore_worker;
 -- What people said of promotions goes with the spaces of a deletion whose time is over.

@@ -5,9 +5,16 @@ from alembic import op
 revision = "0026"
 down_revision = "0025"
 
+# All that goes with a team: `TEAM_ORDER` of the manifest.
+OF_TEAM = (
+    *("retention_rule", "limit_use", "promotion_item", "promotion"),
+    *("legal_hold", "export", "space_grant", "recall_feedback", "feedback_mark", "feedback_result", "feedback_recall"),
+    *("projection_generation", "space", "space_epoch", "credential", "profile"),
+)
+
 
 def upgrade() -> None:
-    op.execute(_DELETING)
+    op.execute(_DELETING.replace("{tables}", ", ".join(f"'{table}'" for table in OF_TEAM)))
     op.execute(_CHECKING)
 
 
@@ -108,29 +115,32 @@ begin
 end
 $body$;
 
--- What callers said of rows that go; of a whole epoch, before its rows are deleted. It is kept by id, for the team as a whole.
-create function commonlore.purge_feedback(erasure uuid, extent text) returns bigint
+-- Deletes about so many rows of what callers said of rows that go; of a whole epoch, before its rows are deleted. It is kept by id, for the team as a whole.
+create function commonlore.purge_feedback(erasure uuid, extent text, most integer) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $body$
 declare
     team constant uuid := nullif(current_setting('commonlore.team_id', true), '')::uuid;
     epoch constant bigint := commonlore.erased_epoch(erasure, extent);
-    gone uuid[];
-    changed bigint;
-    more bigint;
+    gone text := 'select i.item_id from commonlore.erasure_item i where i.team_id = $1 and i.space_epoch = $2 and i.erasure_id = $3';
+    shown record;
+    kept text;
+    deleted bigint;
+    changed bigint := 0;
 begin
-    gone := array(
-        select i.item_id from commonlore.erasure_item i where i.team_id = team and i.space_epoch = epoch and i.erasure_id = erasure
-        union all select e.evidence_id from commonlore.evidence e where extent = 'whole' and e.team_id = team and e.space_epoch = epoch
-        union all select r.relationship_id from commonlore.relationship r where extent = 'whole' and r.team_id = team and r.space_epoch = epoch
-        union all select c.logical_community_id from commonlore.community c where extent = 'whole' and c.team_id = team and c.space_epoch = epoch
-        union all select c.community_id from commonlore.community c where extent = 'whole' and c.team_id = team and c.space_epoch = epoch
-        union all select h.hypothesis_id from commonlore.hypothesis h where extent = 'whole' and h.team_id = team and h.space_epoch = epoch
-    );
-    delete from commonlore.feedback_mark m where m.team_id = team and m.result_id = any(gone);
-    get diagnostics changed = row_count;
-    delete from commonlore.feedback_result f where f.team_id = team and f.result_id = any(gone);
-    get diagnostics more = row_count;
-    return changed + more;
+    for shown in select * from (values ('evidence', 'evidence_id'), ('relationship', 'relationship_id'), ('community', 'logical_community_id'),
+                                       ('community', 'community_id'), ('hypothesis', 'hypothesis_id')) as s (name, id) where extent = 'whole' loop
+        gone := gone || format(' union all select t.%2$I from commonlore.%1$I t where t.team_id = $1 and t.space_epoch = $2', shown.name, shown.id);
+    end loop;
+    -- Marks name results: those are deleted once no mark is left.
+    foreach kept in array array['feedback_mark', 'feedback_result'] loop
+        execute format('delete from commonlore.%1$I where team_id = $1 and ctid = any(array('
+                       'select f.ctid from commonlore.%1$I f where f.team_id = $1 and f.result_id in (%2$s) limit $4))', kept, gone)
+        using team, epoch, erasure, most;
+        get diagnostics deleted = row_count;
+        changed := changed + deleted;
+        exit when deleted >= most;
+    end loop;
+    return changed;
 end
 $body$;
 
@@ -200,30 +210,33 @@ begin
 end
 $body$;
 
--- Deletes rows of a table that belongs to the team as a whole, once the whole team is erased.
-create function commonlore.purge_team_rows(table_name text, erasure uuid) returns bigint
+-- Deletes at most so many rows of a table that goes with the team, once the whole team is erased.
+create function commonlore.purge_team_rows(table_name text, erasure uuid, most integer) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $body$
 declare
     team constant uuid := nullif(current_setting('commonlore.team_id', true), '')::uuid;
     changed bigint;
 begin
-    if table_name in ('team', 'erasure', 'erasure_scope', 'erasure_count') or not exists (
+    if table_name <> all(array[{tables}]) or not exists (
         select from commonlore.erasure e
         where e.team_id = team and e.erasure_id = erasure and e.target_kind = 'team' and e.state in ('deleting', 'checking')
     ) then
-        raise 'no erasure of the team is being carried out';
+        raise 'no erasure of the team is being carried out, or the table does not go with it';
     end if;
-    execute format('delete from commonlore.%I where team_id = $1', table_name) using team;
+    execute format('delete from commonlore.%1$I where team_id = $1 and ctid = any(array('
+                   'select t.ctid from commonlore.%1$I t where t.team_id = $1 limit $2))', table_name) using team, most;
     get diagnostics changed = row_count;
     return changed;
 end
 $body$;
 revoke execute on function commonlore.collect_rows(text, text, text, uuid), commonlore.unlink_rows(text, text, text, uuid, text),
-    commonlore.purge_rows(text, text, uuid, integer), commonlore.purge_epoch(uuid), commonlore.purge_feedback(uuid, text),
-    commonlore.left_feedback(uuid), commonlore.purge_briefs(uuid), commonlore.purge_predicates(uuid), commonlore.purge_team_rows(text, uuid) from public;
+    commonlore.purge_rows(text, text, uuid, integer), commonlore.purge_epoch(uuid), commonlore.purge_feedback(uuid, text, integer),
+    commonlore.left_feedback(uuid), commonlore.purge_briefs(uuid), commonlore.purge_predicates(uuid),
+    commonlore.purge_team_rows(text, uuid, integer) from public;
 grant execute on function commonlore.collect_rows(text, text, text, uuid), commonlore.unlink_rows(text, text, text, uuid, text),
-    commonlore.purge_rows(text, text, uuid, integer), commonlore.purge_epoch(uuid), commonlore.purge_feedback(uuid, text),
-    commonlore.left_feedback(uuid), commonlore.purge_briefs(uuid), commonlore.purge_predicates(uuid), commonlore.purge_team_rows(text, uuid) to commonlore_worker;
+    commonlore.purge_rows(text, text, uuid, integer), commonlore.purge_epoch(uuid), commonlore.purge_feedback(uuid, text, integer),
+    commonlore.left_feedback(uuid), commonlore.purge_briefs(uuid), commonlore.purge_predicates(uuid),
+    commonlore.purge_team_rows(text, uuid, integer) to commonlore_worker;
 """
 
 _CHECKING = """

@@ -10,14 +10,14 @@ from pathlib import Path
 from uuid import UUID
 
 from commonlore.db.erasure.deletion import Catalogue, Deletion, Erasure, Scope
-from commonlore.db.erasure.exports import Export, list_exports, search_file
+from commonlore.db.erasure.exports import search_file, standing_exports
 from commonlore.db.erasure.manifest import rule_of
 from commonlore.db.sql import statements
 from commonlore.domain.erasure.receipt import CarryingExport, Receipt, Signer, canonical, render, sign
 
 _SQL = statements("erasure_deletion")
 _IDS = 200
-_EXPORTS = 1_000
+_PAGE = 200
 
 
 @dataclass(slots=True)
@@ -55,22 +55,21 @@ async def search_scope(deletion: Deletion, scope: Scope, catalogue: Catalogue, f
 
 
 async def search_exports(deletion: Deletion, scopes: Sequence[Scope], found: Found) -> tuple[CarryingExport, ...]:
-    """Files that were made from a space that it reached into, and are not known as destroyed; the newest first."""
-    async with deletion.opened() as transaction:
-        exports = await list_exports(transaction, limit=_EXPORTS)
-    spaces = {scope.space_id for scope in scopes}
-    return tuple(
-        [
-            CarryingExport(item.export_id, item.export_kind, item.known_from, await search_file(Path(item.file_path), sorted(found.words)))
-            for item in exports
-            if _may_carry(item, spaces)
-        ]
-    )
+    """Every file that was made from a space that it reached into, and is not known as destroyed; the newest first.
 
-
-def _may_carry(item: Export, spaces: set[UUID]) -> bool:
-    """A backup reads what is hidden and not deleted yet, so files that were made since the request count as well."""
-    return item.destroyed_at is None and (item.space_ids is None or bool(spaces.intersection(item.space_ids)))
+    A backup reads what is hidden and not deleted yet, so files that were made since the request count as well.
+    """
+    spaces, words = [scope.space_id for scope in scopes], sorted(found.words)
+    carrying: list[CarryingExport] = []
+    before: UUID | None = None
+    while True:
+        async with deletion.opened() as transaction:
+            page = await standing_exports(transaction, spaces, before=before, limit=_PAGE)
+        for item in page:
+            carrying.append(CarryingExport(item.export_id, item.export_kind, item.known_from, await search_file(Path(item.file_path), words)))
+        if len(page) < _PAGE:
+            return tuple(carrying)
+        before = page[-1].export_id
 
 
 async def conclude(

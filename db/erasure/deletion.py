@@ -5,7 +5,7 @@ Nothing is kept in memory between two steps: a worker that is killed anywhere le
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from uuid import UUID
 from commonlore.db.erasure import manifest
 from commonlore.db.erasure.hiding import sample_texts
 from commonlore.db.erasure.manifest import Rule
-from commonlore.db.erasure.projections import Frontier, forget_words
+from commonlore.db.erasure.projections import Frontier, forget_words, lock_folding
 from commonlore.db.feedback import remove_recalls_of
 from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
@@ -27,6 +27,8 @@ _ROWS = statements("erasure")
 _COMMUNITIES = statements("community_run")
 _TIMEOUT_MS = 300_000
 BATCH = 2_000
+COLLECTED, EMPTIED = "collected", "emptied"
+LISTED = "export"  # the receipt is written from it
 _ALL = 2_000_000_000
 
 
@@ -47,14 +49,20 @@ class Erasure:
     finished_at: datetime | None
     receipt: str | None
 
+    @property
+    def owners(self) -> tuple[UUID | None, UUID | None]:
+        """The member and the key that it is of."""
+        return self.target_id if self.target_kind == "profile" else None, self.target_id if self.target_kind == "credential" else None
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An epoch that the erasure reaches into; `whole`: all of it."""
+    """An epoch that the erasure reaches into; `whole`: all of it. `steps_done`: what an earlier turn did for good."""
 
     space_epoch: int
     space_id: UUID
     extent: str
+    steps_done: Collection[str] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -186,10 +194,25 @@ class Deletion:
                     parameters = {"table_name": table, "key_column": column, "id_column": own if is_own else None, "extent": scope.extent}
                     await self._do(transaction, "unlink_rows", **parameters)
 
-    async def purge_feedback(self, scope: Scope) -> None:
-        """What callers said of recalls that showed what goes."""
+    async def purge_feedback(self, scope: Scope) -> bool:
+        """One batch of what callers said of recalls that showed what goes; whether nothing is left of it."""
         async with self.opened(scope) as transaction:
-            await self._count(transaction, "feedback_result", await self._do(transaction, "purge_feedback", extent=scope.extent))
+            deleted = await self._do(transaction, "purge_feedback", extent=scope.extent, most=BATCH)
+            await self._count(transaction, "feedback_result", deleted)
+        return deleted < BATCH
+
+    async def note_step(self, scope: Scope, step: str) -> None:
+        async with self.opened(scope) as transaction:
+            await self._note_step(transaction, step)
+
+    async def forget_collected(self) -> None:
+        """Something came that nobody had collected, and a foreign key held on to it: the next turn collects anew."""
+        async with self.opened() as transaction:
+            await transaction.execute(_SQL["forget_step"], erasure_id=self.erasure_id, step=COLLECTED)
+
+    async def _note_step(self, transaction: TeamTransaction, step: str) -> bool:
+        """False where it was done before."""
+        return await (await transaction.execute(_SQL["note_step"], erasure_id=self.erasure_id, step=step)).fetchone() is not None
 
     async def purge(self, scope: Scope, table: str, rule: Rule, catalogue: Catalogue) -> bool:
         """One batch of one table; whether nothing is left of it there."""
@@ -199,9 +222,7 @@ class Deletion:
             if scope.is_whole:
                 return await self._purge_whole(transaction, table)
             if table in _WORDS:
-                deleted = await forget_words(transaction, self.erasure_id, _WORDS[table])
-                await self._count(transaction, table, deleted or 0)
-                return deleted is not None
+                return await self._purge_words(transaction, table)
             await self._count(transaction, table, await self._purge_special(transaction, table))
             left = False
             for name, most in _together(table):
@@ -219,6 +240,14 @@ class Deletion:
             left = left or deleted == most
         return not left
 
+    async def _purge_words(self, transaction: TeamTransaction, table: str) -> bool:
+        """Once: the counts of the space are corrected by what is still there to be counted."""
+        if not await lock_folding(transaction):
+            return False
+        if await self._note_step(transaction, table):
+            await self._count(transaction, table, await forget_words(transaction, self.erasure_id, _WORDS[table]))
+        return True
+
     async def _purge_special(self, transaction: TeamTransaction, table: str) -> int:
         """Rows of tables that are not tied by an id: communities by snapshot, predicates and briefs by key."""
         if table == "predicate_definition":
@@ -232,24 +261,50 @@ class Deletion:
         return 0
 
     async def purge_epoch(self, scope: Scope) -> None:
-        """The number of an epoch that is empty now."""
-        if scope.is_whole:
-            async with self.opened(scope) as transaction:
+        """The number of an epoch that is empty now. Nothing more is done there."""
+        async with self.opened(scope) as transaction:
+            if scope.is_whole:
                 await self._count(transaction, "space_epoch", await self._do(transaction, "purge_epoch"))
+            await self._note_step(transaction, EMPTIED)
+
+    # -- what stands beside the spaces
+
+    async def purge_team(self, table: str) -> bool:
+        """One batch of a table of a team that is erased; whether nothing is left of it."""
+        left = False
+        async with self.opened() as transaction:
+            for name, most in _together(table):
+                deleted = await self._do(transaction, "purge_team_rows", table_name=name, most=most)
+                await self._count(transaction, name, deleted)
+                left = left or deleted == most
+        return not left
+
+    async def purge_jobs(self, job_id: UUID | None) -> bool:
+        """One batch of the work of a team that is erased, save the job that does this; whether nothing is left of it."""
+        async with self.opened() as transaction:
+            return await self._purge_jobs(transaction, job_id)
+
+    async def _purge_jobs(self, transaction: TeamTransaction, job_id: UUID | None) -> bool:
+        deleted = (await transaction.execute(_SQL["forget_jobs"], job_id=job_id, most=BATCH)).rowcount
+        await self._count(transaction, "job", deleted)
+        return deleted < BATCH
+
+    async def purge_recalls(self, erasure: Erasure) -> bool:
+        """One batch of the kept recalls of a member or key that is erased; whether nothing is left of them."""
+        profiles, credentials = ([key] if key else [] for key in erasure.owners)
+        async with self.opened() as transaction:
+            removed = await remove_recalls_of(transaction, profile_ids=profiles, credential_ids=credentials, batch=BATCH)
+            await self._count(transaction, "feedback_recall", removed)
+        return removed < BATCH
 
     async def end_names(self, transaction: TeamTransaction, erasure: Erasure, job_id: UUID | None) -> None:
-        """The last rows: of a team all that is its own, of a member or key the kept recalls and the name. `job_id`: the job that does this, whose row stays."""
+        """The last words: the name of a team, or of a member with its keys, or of a key; of a team also the list of its files and jobs that came since."""
         if erasure.target_kind == "team":
-            await self._count(transaction, "job", (await transaction.execute(_SQL["forget_jobs"], job_id=job_id)).rowcount)
-            for table in manifest.TEAM_ORDER:
-                await self._count(transaction, table, await self._do(transaction, "purge_team_rows", table_name=table))
+            await self._purge_jobs(transaction, job_id)
+            await self._count(transaction, LISTED, await self._do(transaction, "purge_team_rows", table_name=LISTED, most=_ALL))
             await transaction.execute(_SQL["strike_team"])
             return
-        profile_id = erasure.target_id if erasure.target_kind == "profile" else None
-        credential_id = erasure.target_id if erasure.target_kind == "credential" else None
-        profiles, credentials = ([key] if key else [] for key in (profile_id, credential_id))
-        while removed := await remove_recalls_of(transaction, profile_ids=profiles, credential_ids=credentials):
-            await self._count(transaction, "feedback_recall", removed)
+        profile_id, credential_id = erasure.owners
         await transaction.execute(_SQL["strike_profile"], profile_id=profile_id)
         await transaction.execute(_SQL["strike_keys"], profile_id=profile_id, credential_id=credential_id)
 
@@ -266,13 +321,16 @@ class Deletion:
 def _together(table: str) -> tuple[tuple[str, int], ...]:
     """The tables that one transaction deletes from, and how many rows at most.
 
-    Sources and their revisions name each other, which is checked at the end of the transaction: they go in one.
+    Sources and their revisions, spaces and their epochs name each other, which is checked at the end of the transaction: they go in one.
     """
-    if table == "evidence_source_revision":
+    if table in _IN_ONE.values():
         return ()
-    if table == "evidence_source":
-        return (("evidence_source_revision", _ALL), ("evidence_source", _ALL))
+    if table in _IN_ONE:
+        return ((_IN_ONE[table], _ALL), (table, _ALL))
     return ((table, BATCH),)
+
+
+_IN_ONE = {"evidence_source": "evidence_source_revision", "space": "space_epoch"}
 
 
 # Columns that refer to the same table.

@@ -107,6 +107,12 @@ async def list_exports(transaction: TeamTransaction, *, limit: int) -> list[Expo
     return [Export(**row) for row in await (await transaction.execute(_SQL["list_exports"], limit=limit)).fetchall()]
 
 
+async def standing_exports(transaction: TeamTransaction, space_ids: Sequence[UUID], *, before: UUID | None, limit: int) -> list[Export]:
+    """A page of those that are not destroyed and were made from any of the spaces, the newest first; `before`: the last id of the page in front."""
+    cursor = await transaction.execute(_SQL["standing_exports"], space_ids=list(space_ids), before=before, limit=limit)
+    return [Export(**row) for row in await cursor.fetchall()]
+
+
 async def destroy_export(transaction: TeamTransaction, export_id: UUID, *, now: datetime) -> Export:
     """Note that somebody has destroyed the file.
 

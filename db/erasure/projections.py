@@ -15,14 +15,17 @@ _SQL = statements("erasure_projection")
 _FOLDING = statements("folding")
 
 
-async def forget_words(transaction: TeamTransaction, erasure_id: UUID, frontier: Frontier) -> int | None:
-    """Postings deleted in the open epoch, with the counts of the space corrected; None while another worker folds the space.
+async def lock_folding(transaction: TeamTransaction) -> bool:
+    """Until the transaction ends no other worker folds the open epoch; False while one does."""
+    row = await (await transaction.execute(_FOLDING["lock_folding"])).fetchone()
+    return row is not None and bool(row["is_ours"])
+
+
+async def forget_words(transaction: TeamTransaction, erasure_id: UUID, frontier: Frontier) -> int:
+    """Postings deleted in the open epoch, with the counts of the space corrected. Once for an erasure, under `lock_folding`.
 
     A word that only the erased texts held leaves no block behind.
     """
-    row = await (await transaction.execute(_FOLDING["lock_folding"])).fetchone()
-    if row is None or not row["is_ours"]:
-        return None
     kind = "evidence" if frontier == "text" else "relationship"
     rows = await (await transaction.execute(_SQL["read_doomed"], erasure_id=erasure_id, item_kind=kind)).fetchall()
     ids = [row["item_id"] for row in rows]

@@ -11,10 +11,23 @@ where e.erasure_id = %(erasure_id)s::uuid
 
 -- name: read_scopes
 -- By epoch.
-select s.space_epoch, s.space_id, s.extent from commonlore.erasure_scope s
+select s.space_epoch, s.space_id, s.extent, s.steps_done from commonlore.erasure_scope s
 where s.erasure_id = %(erasure_id)s::uuid
   and s.team_id = %(team_id)s::uuid -- tenant
 order by s.space_epoch;
+
+-- name: note_step
+-- One row where the step of the open epoch was not done before.
+update commonlore.erasure_scope s set steps_done = s.steps_done || %(step)s::text
+where s.erasure_id = %(erasure_id)s::uuid and s.space_epoch = %(space_epoch)s::bigint and %(step)s::text <> all(s.steps_done)
+  and s.team_id = %(team_id)s::uuid -- tenant
+returning s.space_id;
+
+-- name: forget_step
+update commonlore.erasure_scope s set steps_done = array_remove(s.steps_done, %(step)s::text)
+where s.erasure_id = %(erasure_id)s::uuid
+  and s.team_id = %(team_id)s::uuid -- tenant
+;
 
 -- name: unfinished
 -- Erasures that wait for a worker, and deletions whose time is over; by id.
@@ -64,7 +77,7 @@ select commonlore.purge_rows(%(table_name)s::text, %(key_column)s::text, %(erasu
 select commonlore.purge_epoch(%(erasure_id)s::uuid) as row_count;
 
 -- name: purge_feedback
-select commonlore.purge_feedback(%(erasure_id)s::uuid, %(extent)s::text) as row_count;
+select commonlore.purge_feedback(%(erasure_id)s::uuid, %(extent)s::text, %(most)s::integer) as row_count;
 
 -- name: left_feedback
 select commonlore.left_feedback(%(erasure_id)s::uuid) as row_count;
@@ -76,7 +89,7 @@ select commonlore.purge_briefs(%(erasure_id)s::uuid) as row_count;
 select commonlore.purge_predicates(%(erasure_id)s::uuid) as row_count;
 
 -- name: purge_team_rows
-select commonlore.purge_team_rows(%(table_name)s::text, %(erasure_id)s::uuid) as row_count;
+select commonlore.purge_team_rows(%(table_name)s::text, %(erasure_id)s::uuid, %(most)s::integer) as row_count;
 
 -- name: left_rows
 select commonlore.left_rows(%(table_name)s::text, %(quoting)s::text[], %(erasure_id)s::uuid, %(extent)s::text) as row_count;
@@ -208,8 +221,14 @@ where t.team_id = %(team_id)s::uuid -- tenant
 ;
 
 -- name: forget_jobs
--- All of a team's work but the erasure itself.
+-- Of a team's work at most so many; not the erasure itself.
 delete from commonlore.job j
-where j.job_id <> %(job_id)s::uuid
+where j.job_id in (
+    select o.job_id from commonlore.job o
+    where o.job_id <> %(job_id)s::uuid
+      and o.team_id = %(team_id)s::uuid -- tenant
+    order by o.job_id
+    limit %(most)s::integer
+)
   and j.team_id = %(team_id)s::uuid -- tenant
 ;

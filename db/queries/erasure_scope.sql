@@ -197,6 +197,15 @@ where x.team_id = %(team_id)s::uuid -- tenant
 order by x.known_from desc, x.export_id desc
 limit %(limit)s::int;
 
+-- name: standing_exports
+-- A page of those that are not destroyed and hold rows of the spaces, by id, the newest first. Index: the primary key.
+select x.export_id, x.export_kind, x.space_ids, x.file_path, x.byte_count, x.known_from, x.destroyed_at from commonlore.export x
+where x.destroyed_at is null and (x.space_ids is null or x.space_ids && %(space_ids)s::uuid[])
+  and (%(before)s::uuid is null or x.export_id < %(before)s::uuid)
+  and x.team_id = %(team_id)s::uuid -- tenant
+order by x.export_id desc
+limit %(limit)s::int;
+
 -- name: destroy_export
 update commonlore.export x set destroyed_at = %(now)s::timestamptz
 where x.export_id = %(export_id)s::uuid and x.destroyed_at is null

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from commonlore.api.administration import TeamAdministration
 from commonlore.db.assemble import Adapters
 from commonlore.db.erasure.exports import register_export
 from commonlore.db.session import make_pool, team_transaction
+from commonlore.db.tenancy import owner_pool
 from commonlore.domain.erasure.request import DeleteRequest, EraseRequest, ErasureTarget
 from commonlore.domain.jobs.kind import ERASE
 from commonlore.workers.erase import erase as carry_out
@@ -51,7 +52,12 @@ async def delete(memory: Memory, holder: Holder, kind: str, target_id: object, *
 async def exported(memory: Memory, holder: Holder, path: Path, content: str) -> None:
     """A file with the words, as the team knows of it; its kind is its name."""
     await asyncio.to_thread(path.write_text, content)
-    async with team_transaction(memory.adapters.pool, holder.team_id, timeout_ms=10_000) as transaction:
+    await listed(memory, holder, path)
+
+
+async def listed(memory: Memory, holder: Holder, path: Path) -> None:
+    """A line in the team's list of files, whatever there is."""
+    async with owner_pool(memory.database.owner_conninfo) as pool, team_transaction(pool, holder.team_id, timeout_ms=10_000) as transaction:
         await register_export(transaction, kind=path.name, path=path, now=memory.clock())
 
 
@@ -71,17 +77,19 @@ async def worker_adapters(memory: Memory, home: Path) -> AsyncIterator[Adapters]
         await pool.close()
 
 
-async def work(memory: Memory, team_id: UUID, erasure_id: str, home: Path) -> dict[str, Any]:
-    """Carry the erasure out, turn by turn; its receipt."""
+async def work(memory: Memory, team_id: UUID, erasure_id: str, home: Path, *, between: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Carry the erasure out; its receipt. With `between` every turn is over after its first batch, and it is called after each."""
     async with worker_adapters(memory, home) as adapters:
-        while await carry_out(turn(adapters, team_id, erasure_id)) is Outcome.AGAIN:
-            pass
+        while await carry_out(turn(adapters, team_id, erasure_id, stopping=between is not None)) is Outcome.AGAIN:
+            if between is not None:
+                between()
     [(receipt,)] = memory.sql("select receipt from commonlore.erasure where erasure_id = %s::uuid", erasure_id)
     decoded: dict[str, Any] = msgspec.json.decode(receipt) if receipt else {}
     return decoded
 
 
-def turn(adapters: Adapters, team_id: UUID, erasure_id: str) -> Any:
+def turn(adapters: Adapters, team_id: UUID, erasure_id: str, *, stopping: bool = False) -> Any:
     run = a_turn(adapters, ERASE, team_id, erasure_id=erasure_id)
+    run.stopping = lambda: stopping
     run.entry = replace(run.entry, job_id=uuid4())
     return run

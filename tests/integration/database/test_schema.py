@@ -155,6 +155,43 @@ def test_what_was_said_and_decided_cannot_be_rewritten(catalogue: psycopg.Connec
         ]
 
 
+# What each role may change of an erasure, a hold or a file: (serving, worker).
+ERASURE_CHANGES = {
+    "erasure": ({"state", "restored_at"}, {"state", "target_id", "finished_at", "receipt"}),
+    "erasure_scope": (set(), {"steps_done"}),
+    "erasure_count": (set(), {"row_count"}),
+    "erasure_item": (set(), set()),
+    "erasure_sample": (set(), set()),
+    "legal_hold": ({"released_by", "released_at"}, set()),
+    "export": ({"destroyed_at"}, set()),
+}
+
+
+def test_each_role_changes_of_an_erasure_what_is_its_part(catalogue: psycopg.Connection) -> None:
+    """A worker neither begins one nor ends a team; who serves ends none; neither notes a file."""
+
+    def changes(role: str, table: str) -> set[str]:
+        found = rows(
+            catalogue,
+            f"select attname::text from pg_attribute where attrelid = 'commonlore.{table}'::regclass and attnum > 0"
+            f" and has_column_privilege('commonlore_{role}', attrelid, attnum, 'update')",
+        )
+        return {name for (name,) in found}
+
+    def may(role: str, right: str) -> set[str]:
+        return {
+            table
+            for table in ERASURE_CHANGES
+            if rows(catalogue, f"select has_table_privilege('commonlore_{role}', 'commonlore.{table}', '{right}')")[0][0]
+        }
+
+    assert {table: (changes("app", table), changes("worker", table)) for table in ERASURE_CHANGES} == ERASURE_CHANGES
+    assert (set(), {"erasure_item", "erasure_sample"}) == (may("app", "delete"), may("worker", "delete"))
+    assert {"erasure_scope", "erasure_count", "erasure_sample"} == may("worker", "insert")
+    assert {"erasure", "erasure_scope", "erasure_item", "erasure_sample", "legal_hold"} == may("app", "insert")
+    assert {"name", "purge_at"} == changes("worker", "team")
+
+
 def test_every_event_table_is_on_the_list(catalogue: psycopg.Connection) -> None:
     """A new table of events is append-only, or this list says otherwise."""
     tables = rows(

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from commonlore.db.erasure import checking
 from tests.support.briefs import ask, pending
 from tests.support.communities import detect, enable, nested
 from tests.support.conflicts import contest_texts
-from tests.support.erasure import erase, work
+from tests.support.erasure import carrying, erase, exported, listed, work
 from tests.support.hypotheses import dream, dreaming, dreams, said
 from tests.support.memory import Holder, Memory, contexts
 
@@ -248,23 +249,24 @@ async def test_a_source_goes_with_all_its_revisions_and_can_begin_anew(memory: M
     assert ["Zebra."] == contexts(await memory.recall(ann, "zebra quagga"))
 
 
-async def test_files_that_were_made_before_are_named_until_they_are_destroyed(memory: Memory, tmp_path: Path) -> None:
-    """Plain ones are read byte by byte, across the border of two pieces; of packed and missing ones the receipt says what it does not know."""
-    from commonlore.db.erasure.exports import register_export
-    from commonlore.db.session import team_transaction
+async def test_files_that_were_made_before_are_named_until_they_are_destroyed(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain ones are read byte by byte, across the border of two pieces; of packed and missing ones the receipt says what it does not know.
 
+    All of them, page by page, however many are destroyed.
+    """
+    monkeypatch.setattr(checking, "_PAGE", 2)
     ann = await holder(memory)
     ids = await memory.remember_all(ann, ["The quixotic zanzibar ledger of Ophelia Marrow.", "Another text."])
     border = (1 << 20) - 10
-    (tmp_path / "plain").write_bytes(b"x" * border + b"The quixotic zanzibar ledger of Ophelia Marrow." + b"y" * 100)
-    (tmp_path / "clean").write_bytes(b"z" * 100)
-    async with team_transaction(memory.adapters.pool, ann.team_id, timeout_ms=10_000) as transaction:
-        for name in ("plain", "clean", "missing"):
-            await register_export(transaction, kind=name, path=tmp_path / name, now=memory.clock())
-    memory.sql("update commonlore.export set destroyed_at = now() where export_kind = 'none'")
+    await exported(memory, ann, tmp_path / "plain", "x" * border + "The quixotic zanzibar ledger of Ophelia Marrow." + "y" * 100)
+    await exported(memory, ann, tmp_path / "clean", "z" * 100)
+    for name in ("missing", "gone", "gone", "gone"):
+        await listed(memory, ann, tmp_path / name)
+    memory.sql("update commonlore.export set destroyed_at = now() where export_kind = 'gone'")
     begun = await erase(memory, ann, "evidence", ids[0])
     receipt = await work(memory, ann.team_id, begun["erasure_id"], tmp_path)
 
-    assert {("plain", "found"), ("clean", "possible"), ("missing", "missing")} == {
-        (item["kind"], item["carries"]) for item in receipt["exports_to_destroy"]
-    }
+    assert {"plain": "found", "clean": "possible", "missing": "missing"} == carrying(receipt)
+    assert ["missing", "clean", "plain"] == [item["kind"] for item in receipt["exports_to_destroy"]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from commonlore.db.erasure.manifest import SPACE_TABLES, TEAM_ORDER, TEAM_TABLES, in_order, rule_of, unclassified
@@ -32,3 +35,10 @@ def test_what_goes_with_the_team_is_deleted_with_it() -> None:
 
     assert going == {*TEAM_ORDER, "job"}
     assert len(TEAM_ORDER) == len(set(TEAM_ORDER))
+
+
+def test_the_database_deletes_what_goes_with_a_team_and_no_other_table() -> None:
+    """Its function has a list of its own, which is this one."""
+    migration = runpy.run_path(str(Path(__file__).parents[3] / "alembic" / "versions" / "0026_erasure_deleting.py"))
+
+    assert TEAM_ORDER == migration["OF_TEAM"]
