@@ -34,7 +34,6 @@ create table commonlore.audit_entry (
     check ((actor_kind = 'credential') = (profile_id is not null and credential_id is not null)),
     check ((outcome = 'done') = (code is null))
 );
-create index audit_entry_by_time on commonlore.audit_entry (team_id, known_from);
 create index audit_entry_by_subject on commonlore.audit_entry (team_id, subject, entry_id);
 
 -- Entries that no seal holds yet: written with each entry, taken away by the worker that seals it.

@@ -135,7 +135,7 @@ class Deletion:
             for space in wanted:
                 added = {"epoch": space["space_epoch"], "space_id": space["space_id"]}
                 await transaction.execute(_ROWS["add_scope"], erasure_id=self.erasure_id, extent="whole", **added)
-                await transaction.execute(_SQL["end_epoch"], epoch=space["space_epoch"], now=now)
+                await transaction.execute(_SCOPE["end_epoch"], epoch=space["space_epoch"], now=now)
                 await transaction.execute(_SQL["retire_space"], **added)
             struck = [space["space_id"] for space in wanted]
             await transaction.execute(_ROWS["strike_promotions"], profile_id=None, space_ids=struck, evidence_ids=[])

@@ -75,7 +75,7 @@ class Hiding:
         relationships = [row["relationship_id"] for row in gone]
         await self._hide_relationships(relationships, touched)
         await self._hide_conflicts(evidence, relationships)
-        await self._strike({*submissions, *(row["submission_id"] for row in bare)}, relationships)
+        await self._strike({*submissions, *(row["submission_id"] for row in bare)})
         await self._mark("evidence_occurrence", "occurrence_id", list(doomed.occurrences))
         await self.transaction.execute(_SQL["free_texts"], evidence_ids=evidence)
         await self._mark("evidence", "evidence_id", evidence)
@@ -162,7 +162,7 @@ class Hiding:
             await self._mark(table, "conflict_id", over, as_item=False)
         await self._mark("conflict_case", "conflict_id", over)
 
-    async def _strike(self, submissions: Collection[UUID], relationships: Sequence[UUID]) -> None:
+    async def _strike(self, submissions: Collection[UUID]) -> None:
         keys = await self._rows("predicates_of", submission_ids=sorted(submissions))
         words = [row["predicate_key"] for row in keys]
         await self.transaction.execute(_SQL["add_samples"], erasure_id=self.erasure_id, sample_kind="predicate", samples=words)

@@ -119,7 +119,8 @@ async def _require_target(transaction: TeamTransaction, request: PlaceHoldReques
         found = False
         for space in await spaces(transaction, "spaces_of_team"):
             await transaction.enter(space.space_id)
-            found = found or await (await transaction.execute(_SQL["exists_evidence"], target_id=request.target_id)).fetchone() is not None
+            if found := await (await transaction.execute(_SQL["exists_evidence"], target_id=request.target_id)).fetchone() is not None:
+                break
     if not found:
         raise NotVisible("not_found", f"/target_id: there is no such {request.target_kind} here")
 

@@ -82,7 +82,7 @@ where s.relationship_id = any(%(relationship_ids)s::uuid[])
 order by s.evidence_id;
 
 -- name: entity_names
--- Whether the entity is in the space, and every name that it has or had.
+-- Every name that the entity has or had in the space; none where it is not there.
 select n.display_name from commonlore.entity_name n
 where n.entity_id = %(target_id)s::uuid
   and n.team_id = %(team_id)s::uuid -- tenant
@@ -423,7 +423,7 @@ where g.snapshot_id is not null
 returning g.enabled;
 
 -- name: sources_of
--- Sources and revisions that no text is left of, once the texts are hidden.
+-- Sources that no text is left of, once the texts are hidden.
 select s.source_id from commonlore.evidence_source s
 where s.source_id = any(%(source_ids)s::uuid[])
   and not exists (

@@ -107,12 +107,12 @@ where c.erasure_id = %(erasure_id)s::uuid
 order by c.table_name;
 
 -- name: keep_live_sources
--- A source that has texts again since it was hidden stays, with its revisions.
+-- A source that has texts again since it was hidden stays.
 delete from commonlore.erasure_item i
-where i.erasure_id = %(erasure_id)s::uuid and i.item_kind in ('evidence_source', 'evidence_source_revision')
+where i.erasure_id = %(erasure_id)s::uuid and i.item_kind = 'evidence_source'
   and exists (
       select from commonlore.evidence e
-      where (e.source_id = i.item_id or e.revision_id = i.item_id)
+      where e.source_id = i.item_id
         and e.team_id = %(team_id)s::uuid -- tenant
         and e.space_epoch = %(space_epoch)s::bigint -- tenant
   )
@@ -189,12 +189,6 @@ update commonlore.erasure e set state = %(state)s::text, receipt = %(receipt)s::
 where e.erasure_id = %(erasure_id)s::uuid and e.state = 'checking'
   and e.team_id = %(team_id)s::uuid -- tenant
 returning e.erasure_id;
-
--- name: end_epoch
-update commonlore.space_epoch p set known_to = greatest(%(now)s::timestamptz, p.known_from)
-where p.space_epoch = %(epoch)s::bigint and p.known_to is null
-  and p.team_id = %(team_id)s::uuid -- tenant
-;
 
 -- name: retire_space
 update commonlore.space s set lifecycle_state = 'retired'

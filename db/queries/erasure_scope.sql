@@ -104,7 +104,7 @@ where e.erasure_id = %(erasure_id)s::uuid and e.state = 'deleted' and e.purge_at
 returning e.target_kind, e.target_id;
 
 -- name: list_erasures
--- The newest first; with an item, the one that erased it in the open epoch.
+-- The newest first; where ids are given, those alone.
 select e.erasure_id, e.target_kind, e.target_sha256, e.reason, e.actor_profile_id, e.state, e.known_from, e.purge_at, e.restored_at, e.finished_at
 from commonlore.erasure e
 where (%(erasure_ids)s::uuid[] is null or e.erasure_id = any(%(erasure_ids)s::uuid[]))
@@ -113,6 +113,7 @@ order by e.known_from desc, e.erasure_id desc
 limit %(limit)s::int;
 
 -- name: erasures_of_item
+-- Those that took it from the open epoch.
 select i.erasure_id from commonlore.erasure_item i
 where i.item_id = %(item_id)s::uuid
   and i.team_id = %(team_id)s::uuid -- tenant

@@ -126,10 +126,6 @@ class ExportRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     export_id: UUID
 
 
-class ReceiptKeysRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The public key by which receipts are verified."""
-
-
 def require_typed(typed: str, wanted: str, kind: str) -> None:
     """What the caller typed is what is erased; nothing is guessed or trimmed.
 
