@@ -127,7 +127,7 @@ Operation = Callable[..., Awaitable[dict[str, object]]]
 class ToolSpec:
     """One tool: `POST /v1/<name>` and the MCP tool of that name. `name` is the method of `Operations` as well.
 
-    One that is not `listed` is left out of `tools/list`, which every agent reads, and answers all the same.
+    By MCP every one answers, also those that `tools/list` leaves out (api/mcp_server.py).
     """
 
     name: str
@@ -140,7 +140,6 @@ class ToolSpec:
     destructive: bool
     idempotent: bool
     example: Mapping[str, object]
-    listed: bool = True
 
     @property
     def required_keys(self) -> tuple[str, ...]:
@@ -268,7 +267,6 @@ _SPECS = (
         read_only=False,
         destructive=True,
         idempotent=False,
-        listed=False,
         example=MappingProxyType(
             {
                 "conflict_id": "01982f00-0000-7000-8000-000000000001",
@@ -292,7 +290,6 @@ _SPECS = (
         read_only=False,
         destructive=False,
         idempotent=False,
-        listed=False,
         example=MappingProxyType(
             {
                 "case_key": "orion-launch-year",
@@ -326,7 +323,6 @@ _SPECS = (
             }
         ),
     ),
-    # In a host's list they would stand before every conversation, and only few agents answer briefs or decide hypotheses.
     *(
         ToolSpec(
             name=name,
@@ -339,7 +335,6 @@ _SPECS = (
             destructive=destructive,
             idempotent=idempotent,
             example=MappingProxyType(dict(example)),
-            listed=False,
         )
         for name, title, description, request, result, scope, (read_only, destructive, idempotent), example in (
             *BRIEFS,

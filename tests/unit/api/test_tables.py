@@ -46,6 +46,14 @@ def test_administration_is_a_table_of_its_own() -> None:
     assert destroys == {name for name, spec in ADMIN.items() if spec.scope == "destroy"}
 
 
+def test_only_named_tools_are_listed() -> None:
+    """A tool of the table that nobody named here is not shown to every agent."""
+
+    assert ["remember", "ingest_session", "recall_memory", "trace_memory", "retract_evidence", "correct_relationship"] == [
+        tool.name for tool in tools()
+    ]
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_a_tool_name_suits_every_host(spec: ToolSpec) -> None:
     """At most 30 characters of snake case, and the key of its own row."""
