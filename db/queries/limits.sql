@@ -56,14 +56,15 @@ where true
 for no key update;
 
 -- name: set_limits
+-- The same again writes nothing.
 update commonlore.team t set limits = %(limits)s::text::jsonb
-where t.retired_at is null
+where t.retired_at is null and t.limits is distinct from %(limits)s::text::jsonb
   and t.team_id = %(team_id)s::uuid -- tenant
 ;
 
 -- name: set_key_limits
 update commonlore.credential c set limits = %(limits)s::text::jsonb
-where c.credential_id = %(credential_id)s::uuid
+where c.credential_id = %(credential_id)s::uuid and c.limits is distinct from %(limits)s::text::jsonb
   and c.team_id = %(team_id)s::uuid -- tenant
 ;
 

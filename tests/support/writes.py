@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
+from commonlore.domain.promote.request import PromoteRequest, RevokePromotionRequest
 from commonlore.domain.tenancy.key import parse
 from tests.support.conflicts import contest, contest_texts, decide, launched
 from tests.support.databases import TestDatabase
@@ -91,6 +94,20 @@ async def _two_texts(world: World) -> None:
     world.given["places"] = [(await launched(world.memory, world.holder, year), 0, 5) for year in (2019, 2021)]
 
 
+async def _a_private_text(world: World) -> None:
+    await _a_text(world, target_space="private")
+
+
+async def _a_promotion(world: World) -> None:
+    await _a_private_text(world)
+    world.given["promotion_id"] = (await _promoted(world))["promotion_id"]
+
+
+async def _a_space(world: World) -> None:
+    world.given["ben"] = str((await world.memory.key(member="Ben")).profile_id)
+    world.given["space_id"] = str((await administer(world.memory, world.holder, "create_space", name="handbook"))["space_id"])
+
+
 async def _nothing(_: World) -> None:
     return
 
@@ -152,6 +169,29 @@ async def _ingest(world: World) -> Any:
     return await world.memory.ingest(world.holder, events=events, idempotency_key=KEY)
 
 
+async def _promoted(world: World) -> dict[str, Any]:
+    request = msgspec.convert({"evidence_ids": [world.given["evidence_id"]]}, PromoteRequest)
+    return await world.memory.operations.promote_evidence(world.holder.key, request, correlation_id="test")
+
+
+async def _promote(world: World) -> Any:
+    return [item["disposition"] for item in (await _promoted(world))["evidence"]]  # type: ignore[attr-defined]
+
+
+async def _take_back(world: World) -> Any:
+    request = msgspec.convert({"promotion_id": world.given["promotion_id"], "reason": "a test"}, RevokePromotionRequest)
+    return (await world.memory.operations.revoke_promotion(world.holder.key, request, correlation_id="test"))["withdrawn"]
+
+
+async def _grant(world: World) -> Any:
+    place = {"space_id": world.given["space_id"], "profile_id": world.given["ben"]}
+    return (await administer(world.memory, world.holder, "set_space_access", access="read", **place))["access"]
+
+
+async def _limit(world: World) -> Any:
+    return (await administer(world.memory, world.holder, "update_limits", read={"per_minute": 600}))["read"]["per_minute"]
+
+
 WRITES: dict[str, tuple[Callable[[World], Awaitable[None]], Callable[[World], Awaitable[Any]]]] = {
     "remember": (_nothing, _remember()),
     "ingest": (_nothing, _ingest),
@@ -172,7 +212,20 @@ WRITES: dict[str, tuple[Callable[[World], Awaitable[None]], Callable[[World], Aw
     "resolve": (_a_case, _decide("resolve")),
     "dismiss": (_a_case, _decide("dismiss")),
     "contest": (_two_texts, lambda world: contest_texts(world.memory, world.holder, world.given["places"], idempotency_key=KEY)),
+    "promote": (_a_private_text, _promote),
+    "take back": (_a_promotion, _take_back),
+    "grant": (_a_space, _grant),
+    "limit": (_nothing, _limit),
     "retire": (_a_case, _administer("retire_member", profile_id="<ben>")),
 }
-# What has no key says that it was done before.
-WITHOUT_KEY = {"quarantine": ["already_quarantined"], "release": ["not_quarantined"]}
+# What has no key says that it was done before, or what holds now.
+WITHOUT_KEY: dict[str, Any] = {
+    "quarantine": ["already_quarantined"],
+    "release": ["not_quarantined"],
+    "promote": ["already_promoted"],
+    "take back": 0,
+    "grant": "read",
+    "limit": 600,
+}
+# Entries of the audit log that a call makes which finds everything done; of the others it makes one.
+LOGGED_AGAIN = {"promote": 0, "grant": 2}
