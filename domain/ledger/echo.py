@@ -18,6 +18,7 @@ from typing import Protocol
 from uuid import UUID
 
 RUN = 4
+SHARED_PERCENT = 50
 LONG_RUN = 12
 # Of a long text the beginning is compared; what is quoted further on is not found.
 MOST_TEXT_CHARS = 100_000
@@ -93,7 +94,7 @@ def _shared(runs: Sequence[int], distinct: frozenset[int], other: frozenset[int]
     if not common:
         return 0
     percent = 100 * len(common) // len(distinct)
-    return max(1, percent) if percent >= 50 or _longest(runs, common) + RUN - 1 >= LONG_RUN else 0
+    return max(1, percent) if percent >= SHARED_PERCENT or _longest(runs, common) + RUN - 1 >= LONG_RUN else 0
 
 
 def _longest(runs: Sequence[int], common: frozenset[int]) -> int:
