@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import cast
+from uuid import UUID
 
 import msgspec
 
 from commonlore.api.admitting import Admitting
 from commonlore.api.erasures_table import (
+    MOST_COPIES,
     BegunErasure,
     ErasureEntry,
     ErasureList,
@@ -19,6 +21,7 @@ from commonlore.api.erasures_table import (
     ExportList,
     HoldEntry,
     HoldList,
+    PromotedCopies,
     SignedReceipt,
 )
 from commonlore.db.erasure import exports, holds, reading
@@ -77,6 +80,7 @@ class ErasureAdministration(Admitting):
             "target_kind": counted.target_kind,
             "target_id": str(counted.target_id),
             "counts": dict(counted.counts),
+            "promoted_copies": _copies(counted.copies),
             "holds": [str(hold) for hold in counted.holds],
             "confirmation": counted.typed,
             "confirmation_token": counted.token,
@@ -171,8 +175,12 @@ def _entry(report: ErasureReport) -> ErasureEntry:
 
 def _begun(report: ErasureReport, begun: Begun) -> BegunErasure:
     counts: Mapping[str, int] = begun.counted.counts
-    more = {"counts": dict(counts), "job_id": str(begun.job_id) if begun.job_id else None}
+    more = {"counts": dict(counts), "promoted_copies": _copies(begun.counted.copies), "job_id": str(begun.job_id) if begun.job_id else None}
     return cast(BegunErasure, {**_entry(report), **more})
+
+
+def _copies(copies: Sequence[UUID]) -> PromotedCopies:
+    return {"count": len(copies), "evidence_ids": [str(key) for key in copies[:MOST_COPIES]]}
 
 
 def _hold(hold: Hold) -> HoldEntry:

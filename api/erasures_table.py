@@ -26,7 +26,15 @@ from commonlore.domain.tenancy.actor import Scope
 from commonlore.domain.tenancy.key import PresentedKey
 
 Count = Annotated[int, Meta(ge=0)]
+MOST_COPIES = 100
 Counts = Annotated[dict[str, Count], Meta(description="Rows by table.")]
+
+
+class PromotedCopies(TypedDict):
+    """Copies in shared spaces of private texts that go. They stay: each is a text of its own, with an erasure of its own."""
+
+    count: Count
+    evidence_ids: Annotated[list[str], Meta(max_length=MOST_COPIES, description="The first of them.")]
 
 
 class ErasurePreview(TypedDict):
@@ -35,6 +43,7 @@ class ErasurePreview(TypedDict):
     target_kind: TargetKind
     target_id: str
     counts: Counts
+    promoted_copies: PromotedCopies
     holds: list[str]
     confirmation: Annotated[str, Meta(description="What has to be typed: a name, or an id.")]
     confirmation_token: str
@@ -59,6 +68,7 @@ class BegunErasure(ErasureEntry):
     """An erasure that has begun: out of sight from now on. `job_id`: the work that deletes it; null where it waits until `purge_at`."""
 
     counts: Counts
+    promoted_copies: PromotedCopies
     job_id: str | None
 
 

@@ -52,6 +52,8 @@ def _body(kind: str, target_id: UUID, with_mentions: bool) -> dict[str, Any]:
 
 def _show_counts(output: Output, answer: dict[str, Any]) -> None:
     output.table(("table", "rows"), list(answer["counts"].items()), empty="No row would go.")
+    if copies := answer["promoted_copies"]["count"]:
+        click.echo(f"Copies in shared spaces that stay, each erased by its own id: {copies}: {', '.join(answer['promoted_copies']['evidence_ids'])}")
     if answer["holds"]:
         click.echo(f"A legal hold stands against it: {', '.join(answer['holds'])}")
 

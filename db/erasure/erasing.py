@@ -10,6 +10,7 @@ from uuid import UUID
 
 from commonlore.db import tenancy
 from commonlore.db.erasure import holds
+from commonlore.db.erasure.copies import standing_copies
 from commonlore.db.erasure.hiding import Hiding
 from commonlore.db.erasure.manifest import SPACE_TABLES, rule_of
 from commonlore.db.erasure.scope import Plan, SpaceRow, plan_erasure
@@ -69,13 +70,21 @@ class Eraser:
         await self._note(erasure_id, target, plan, reason, state, now, purge_at)
         hidden, spaces = await self._hide(erasure_id, plan, now)
         counts = [hidden.counts, *[await self._count(space) for space in plan.whole]]
+        copies = await standing_copies(self.transaction, plan)
         if purge_at is None:
             await self._strike_promotions(target, plan)
             await self._end(target, plan, now)
         else:
             await self._close(target, plan, now, purge_at)
         counted = Counted(
-            target.target_kind, target.target_id, plan.typed, added(counts), frozenset(hidden.ids), tuple(self._epochs(plan)), tuple(held)
+            target.target_kind,
+            target.target_id,
+            plan.typed,
+            added(counts),
+            frozenset(hidden.ids),
+            tuple(self._epochs(plan)),
+            tuple(held),
+            tuple(copies),
         )
         job_id = await enqueue(self.transaction, ERASE, erasure_id=erasure_id) if purge_at is None else None
         for space_id in spaces:

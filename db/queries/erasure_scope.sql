@@ -186,6 +186,23 @@ where (e.evidence_id = %(target_id)s::uuid or e.source_id = %(target_id)s::uuid)
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
 limit 1;
 
+-- name: copies_of
+-- Copies that promotions made of the texts, or of any text of the spaces; by id.
+select i.target_space_id, i.evidence_id from commonlore.promotion_item i
+join commonlore.promotion p on p.promotion_id = i.promotion_id
+where i.evidence_id is not null
+  and (i.source_evidence_id = any(%(evidence_ids)s::uuid[]) or p.source_space_id = any(%(space_ids)s::uuid[]))
+  and i.team_id = %(team_id)s::uuid -- tenant
+  and p.team_id = %(team_id)s::uuid -- tenant
+order by i.evidence_id;
+
+-- name: present_texts
+select e.evidence_id from commonlore.evidence e
+where e.evidence_id = any(%(evidence_ids)s::uuid[])
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+order by e.evidence_id;
+
 -- name: add_export
 insert into commonlore.export (team_id, export_id, export_kind, space_ids, file_path, byte_count, file_sha256, known_from)
 values (%(team_id)s::uuid, %(export_id)s::uuid, %(export_kind)s::text, %(space_ids)s::uuid[], %(file_path)s::text, %(byte_count)s::bigint,

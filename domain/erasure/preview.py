@@ -14,7 +14,10 @@ from commonlore.domain.erasure.request import TargetKind
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """`counts`: rows by table, those that are hidden at once and, of whole spaces, all. `typed`: what the caller types to confirm."""
+    """`counts`: rows by table, those that are hidden at once and, of whole spaces, all. `typed`: what the caller types to confirm.
+
+    `copies`: texts that promotions made of what goes, which stay.
+    """
 
     target_kind: TargetKind
     target_id: UUID
@@ -23,16 +26,18 @@ class Counted:
     ids: frozenset[UUID]
     epochs: tuple[int, ...]
     holds: tuple[UUID, ...] = ()
+    copies: tuple[UUID, ...] = ()
 
     @property
     def token(self) -> str:
-        """64 hexadecimal digits; another where any count, any id or any space differs."""
+        """64 hexadecimal digits; another where any count, any id, any space or any copy differs."""
         state = [
             self.target_kind,
             str(self.target_id),
             sorted((table, count) for table, count in self.counts.items() if count),
             sorted(map(str, self.ids)),
             sorted(self.epochs),
+            sorted(map(str, self.copies)),
         ]
         return hashlib.sha256(msgspec.json.encode(state)).hexdigest()
 

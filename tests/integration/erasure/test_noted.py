@@ -10,7 +10,7 @@ import pytest
 
 from commonlore.domain.promote.request import PromoteRequest
 from tests.support.audit import entries
-from tests.support.erasure import erase, work
+from tests.support.erasure import erase, preview, work
 from tests.support.identity import administer
 from tests.support.memory import Holder, Memory, contexts
 
@@ -114,16 +114,19 @@ async def promoted(memory: Memory, ann: Holder, content: str) -> str:
 
 
 async def test_the_reason_of_a_promotion_goes_with_its_text_at_once(memory: Memory, tmp_path: Path) -> None:
-    """That of another stays. The copy is a text of its own, which goes by its own erasure."""
-    ann = await memory.key(scopes=EVERY)
+    """That of another stays. The copy is a text of its own, which goes by its own erasure; whoever erases the original is told of it."""
+    ann, _ = await memory.key(scopes=EVERY), await memory.key(scopes=EVERY)
     text = await promoted(memory, ann, SAID)
     await promoted(memory, ann, "The pelican is in Lisbon.")
     [(copy,)] = memory.sql("select evidence_id::text from commonlore.promotion_item where source_evidence_id = %s::uuid", text)
+    told = [await preview(memory, ann, *target) for target in (("evidence", text), ("credential", ann.credential_id), ("evidence", copy))]
     begun = await erase(memory, ann, "evidence", text)
     reasons = memory.sql("select reason from commonlore.promotion order by known_from")
     receipt = await work(memory, ann.team_id, begun["erasure_id"], tmp_path)
     await gone(memory, ann, "evidence", copy, tmp_path)
 
+    assert {"count": 1, "evidence_ids": [copy]} == begun["promoted_copies"] == told[0]["promoted_copies"]
+    assert [2, 0] == [seen["promoted_copies"]["count"] for seen in told[1:]]
     assert [(None,), ("all shall know: The pelican is in Lisbon.",)] == reasons
     assert {"evidence": 1} == {table: count for table, count in receipt["deleted_rows"].items() if table == "evidence"}
     assert set() == naming(memory, SAID)

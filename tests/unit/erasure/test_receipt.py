@@ -101,7 +101,14 @@ def test_a_token_holds_for_one_state() -> None:
     same = counted(counts={"entity": 0, "evidence": 1}, epochs=(1,))
 
     assert counted().token == same.token
-    for change in ({"counts": {"evidence": 2}}, {"ids": frozenset((OTHER,))}, {"epochs": (2,)}, {"target_id": OTHER}, {"target_kind": "source"}):
+    for change in (
+        {"counts": {"evidence": 2}},
+        {"ids": frozenset((OTHER,))},
+        {"epochs": (2,)},
+        {"target_id": OTHER},
+        {"target_kind": "source"},
+        {"copies": (OTHER,)},
+    ):
         assert counted().token != counted(**change).token, change
     require_state(same.token, counted().token)
     with pytest.raises(Conflict) as refused:
