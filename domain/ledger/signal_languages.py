@@ -65,6 +65,28 @@ _VERB_FIRST: dict[str, tuple[str, str, str]] = {
     "ar": (r"تجاهل\w*|انس\w*", r"التعليمات|الأوامر|القواعد|الإرشادات", r"السابقة|أعلاه|جميع|كل|كافة"),
     "he": (r"התעלמ?ם?\w*|שכח\w*", r"ההוראות|הכללים|ההנחיות|הפקודות", r"הקודמות|הקודמים|כל|מכל"),
 }
+# How each of the verbs begins, as in `signal_places`.
+_VERB_BEGINS: dict[str, str] = {
+    "de": "ignorier|missachte|vergiss|vergessen ",
+    "fr": "ignore|oublie|ne |fais |faites ",
+    "es": "ignor|olvid|omit|haz |haga",
+    "it": "ignora|dimentica|trascura|non ",
+    "pt": "ignor|esque|desconsider",
+    "nl": "negeer|vergeet",
+    "sv": "ignorer|glöm|bortse |glem",
+    "pl": "ignoruj|zignoruj|zapomnij|pomiń",
+    "cs": "ignoruj|zapomeň",
+    "ru": "игнорируй|проигнорируй|забудь|не ",
+    "uk": "ігноруй|проігноруй|забудь",
+    "ro": "ignor|uit",
+    "el": "αγνόησε|αγνοήστε|ξέχασε",
+    "vi": "bỏ |phớt |quên",
+    "id": "abaikan|lupakan",
+    "fi": "jätä |unohda|ohita",
+    "hu": "hagyd |felejtsd ",
+    "ar": "تجاهل|انس",
+    "he": "התעל|שכח",
+}
 _VERB_LAST: dict[str, tuple[str, str, str]] = {
     "tr": (
         r"yok\s*say\w*|görmezden\s+gel\w*|unut\w*|dikkate\s+alma\w*",
@@ -89,7 +111,28 @@ _UNSPACED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "th": (r"(?:เพิกเฉย|ละเว้น|ลืม|ไม่ต้องสนใจ)[^\n]{0,20}?(?:คำสั่ง|คำแนะนำ|กฎ)[^\n]{0,12}?(?:ก่อนหน้า|ทั้งหมด|เดิม|ข้างต้น)", ("คำสั่ง", "คำแนะนำ", "กฎ")),
 }
-_REVEAL: dict[str, tuple[str, tuple[str, ...]]] = {
+_REVEAL_BEGINS = (
+    "zeig",
+    "gib",
+    "verrat",
+    "nenn",
+    "affich",
+    "révèl",
+    "montr",
+    "muestr",
+    "revel",
+    "imprim",
+    "mostr",
+    "toon",
+    "onthul",
+    "pokaż",
+    "ukaž",
+    "покажи",
+    "выведи",
+    "раскрой",
+    "göster",
+)
+_REVEAL: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "european": (
         (
             r"\b(?:zeig\w*|gib|verrat\w*|nenn\w*|affich\w*|révèl\w*|montr\w*|muestr\w*|revel\w*|imprim\w*|mostr\w*|toon|onthul|pokaż|ukaž|покажи\w*|выведи\w*|раскрой\w*|göster\w*)"
@@ -97,6 +140,7 @@ _REVEAL: dict[str, tuple[str, tuple[str, ...]]] = {
             r"\binstruc\w*\s+(?:de|do|del|du)\s+sist\w+|\bсистемн\w+\s+(?:промпт\w*|инструкц\w*)|\bsistem\s+(?:istem\w*|talimat\w*))"
         ),
         ("prompt", "system", "sistem", "систем"),
+        _REVEAL_BEGINS,
     ),
     "east": (
         (
@@ -104,6 +148,7 @@ _REVEAL: dict[str, tuple[str, tuple[str, ...]]] = {
             r"시스템\s*프롬프트[^.!?\n]{0,12}?(?:출력|보여|공개|알려)"
         ),
         ("系统提示", "系統提示", "システム", "시스템"),
+        (),
     ),
 }
 
@@ -119,8 +164,9 @@ def _rules() -> tuple[Rule, ...]:
     flags = re.IGNORECASE | re.MULTILINE
     made = []
     for language, (verbs, orders, which) in _VERB_FIRST.items():
+        begins = tuple(_VERB_BEGINS[language].split("|"))
         pattern = rf"\b(?:{verbs})\b(?={_GAP}\b(?:\w{{0,3}})(?:{which})\b){_GAP}\b(?:{orders})\b"
-        made.append(Rule(f"override_{language}", "instruction_override", "high", re.compile(pattern, flags), _stems(orders)))
+        made.append(Rule(f"override_{language}", "instruction_override", "high", re.compile(pattern, flags), _stems(orders), begins))
     for language, (verbs, orders, which) in _VERB_LAST.items():
         pattern = rf"(?:{which}){_GAP}(?:{orders}){_GAP}(?:{verbs})"
         made.append(Rule(f"override_{language}", "instruction_override", "high", re.compile(pattern, flags), _stems(orders)))
@@ -128,7 +174,8 @@ def _rules() -> tuple[Rule, ...]:
         Rule(f"override_{name}", "instruction_override", "high", re.compile(pattern, flags), needs) for name, (pattern, needs) in _UNSPACED.items()
     ]
     made += [
-        Rule(f"reveal_{name}", "prompt_secret_extraction", "high", re.compile(pattern, flags), needs) for name, (pattern, needs) in _REVEAL.items()
+        Rule(f"reveal_{name}", "prompt_secret_extraction", "high", re.compile(pattern, flags), needs, begins)
+        for name, (pattern, needs, begins) in _REVEAL.items()
     ]
     return tuple(made)
 

@@ -66,13 +66,19 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`needs`: folded words of which a text that matches has at least one; they make the scan of other texts cheap."""
+    """`needs`: folded words of which a text that matches has at least one; they make the scan of other texts cheap.
+
+    `begins`: how a match begins, as `signal_places` finds it; empty where a match may begin anywhere. `before`: how many characters
+    of a match may stand before that.
+    """
 
     name: str
     kind: SignalKind
     severity: Severity
     pattern: re.Pattern[str]
     needs: tuple[str, ...]
+    begins: tuple[str, ...] = ()
+    before: int = 0
 
 
 # Every repetition is bounded, no two gaps are nested, and a gap ends with its sentence: a scan is linear in the text.
@@ -114,6 +120,40 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "hidden_element": ("display", "visibility", "font-size", "opacity", "hidden"),
     "markdown_comment": ("[//]:", "[comment]:"),
 }
+_SHOWS = ("reveal", "print", "output", "repeat", "show", "display", "leak", "disclose")
+_BIDI = "\u202d\u202e\u2066\u2067\u2068"
+_BEGINS: dict[str, tuple[str, ...]] = {
+    "override": ("ignore", "disregard", "forget", "override", "bypass", "do "),
+    "override_everything": ("please ", "ignore ", "disregard ", "forget "),
+    "new_instructions": ("new ", "updated ", "revised "),
+    "chat_template": ("<", "["),
+    "role_line": ("system ", "developer "),
+    "role_change": ("you ",),
+    "reveal_prompt": _SHOWS,
+    "reveal_secret": ("reveal", "print", "output", "leak", "disclose", "exfiltrate", "dump"),
+    "exfiltrate": ("send", "post", "upload", "forward", "email", "transmit", "exfiltrate", "leak"),
+    "beacon": ("!",),
+    "call_tool": ("silently", "secretly", "without ", "call", "invoke", "execute", "run", "use"),
+    "encoded_command": ("decode", "decrypt", "unscramble"),
+    "hidden_tags": tuple(map(chr, range(0xE0020, 0xE007F))),
+    "hidden_comment": ("<",),
+    "stop_following": ("stop ", "cease ", "quit "),
+    "void_orders": ("your", "previous", "earlier", "prior", "all", "developer"),
+    "your_new_instructions": ("your ",),
+    "system_override": ("system ", "safety ", "security ", "content "),
+    "persona": ("act", "behave", "respond", "answer", "pretend", "you ", "do ", "jailbreak "),
+    "repeat_above": ("repeat ", "print ", "output ", "reveal ", "show ", "write "),
+    "hidden_instructions": (*_SHOWS, "tell "),
+    "always_recommend": ("in ", "for "),
+    "addressed": ("note ", "message ", "attention ", "instruction", "ai ", "llm ", "when "),
+    "conceal": ("do ", "don", "never "),
+    "role_tag": ("<", "[", "#"),
+    "hidden_element": ("<",),
+    "markdown_comment": ("[",),
+    "bidi": tuple(_BIDI),
+}
+# White space or punctuation at the beginning of a line or sentence.
+_BEFORE = {"override_everything": 5, "new_instructions": 8, "role_line": 8, "role_tag": 4, "markdown_comment": 3}
 _SOURCES: tuple[tuple[str, SignalKind, Severity, str], ...] = (
     ("override", "instruction_override", "high", rf"{_IGNORE}(?={_GAP}{_EARLIER}){_GAP}{_ORDERS}"),
     (
@@ -291,8 +331,9 @@ _SOURCES: tuple[tuple[str, SignalKind, Severity, str], ...] = (
             r"instructions|send|reveal)\b)[^\n]{0,380}?\b(?:must|should|ignore|do\s+not|always|never|instead|send|reveal|disregard|forget|print)\b"
         ),
     ),
-    ("bidi", "hidden_control_markup", "low", r"[\u202D\u202E\u2066-\u2068]"),
+    ("bidi", "hidden_control_markup", "low", f"[{_BIDI}]"),
 )
 RULES: tuple[Rule, ...] = tuple(
-    Rule(name, kind, severity, re.compile(pattern, re.IGNORECASE | re.MULTILINE), _NEEDS[name]) for name, kind, severity, pattern in _SOURCES
+    Rule(name, kind, severity, re.compile(pattern, re.IGNORECASE | re.MULTILINE), _NEEDS[name], _BEGINS[name], _BEFORE.get(name, 0))
+    for name, kind, severity, pattern in _SOURCES
 )

@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from commonlore.domain.ledger.signal_disguises import undisguised
 from commonlore.domain.ledger.signal_languages import LANGUAGE_RULES
+from commonlore.domain.ledger.signal_places import Beginnings, matches
 from commonlore.domain.ledger.signal_rules import MOST_SIGNALS, QUOTE_LIMIT, RULES, SEVERITIES, Rule, Signal
 
 RULES_VERSION = 2
 # A long text is looked at in windows, so that other threads get their turn; no match is longer than the overlap.
 _WINDOW, _OVERLAP = 65_536, 1_024
 _ALL: tuple[Rule, ...] = (*RULES, *LANGUAGE_RULES)
+_BEGINNINGS = Beginnings(_ALL)
 
 
 def scan(text: str) -> tuple[Signal, ...]:
@@ -40,10 +42,12 @@ def scan(text: str) -> tuple[Signal, ...]:
 def _plain(text: str) -> Iterator[Signal]:
     """The signals of a text as it stands."""
     folded = text.casefold()
-    wanted = [rule for rule in _ALL if not rule.needs or any(word in folded for word in rule.needs)]
+    places = _BEGINNINGS.find(text)
+    wanted = [rule for rule in _ALL if (not rule.begins or places[rule.name]) and (not rule.needs or any(word in folded for word in rule.needs))]
     for start in range(0, len(text), _WINDOW):
+        end = start + _WINDOW + _OVERLAP
         for rule in wanted:
-            for match in rule.pattern.finditer(text, start, start + _WINDOW + _OVERLAP):
+            for match in matches(rule, places[rule.name], text, start, end) if rule.begins else rule.pattern.finditer(text, start, end):
                 yield Signal(rule.name, rule.kind, rule.severity, match.start(), min(match.end(), match.start() + QUOTE_LIMIT))
 
 
