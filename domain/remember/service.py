@@ -207,7 +207,7 @@ async def _write(
         stored,
         writer,
         submission_id=submission.submission_id,
-        profile_id=writer.actor.profile_id,
+        actor=writer.actor,
         now=submission.now,
     )
     stored = [replace(place, is_quarantined=place.is_quarantined or index in withdrawn.quarantined) for index, place in enumerate(stored)]

@@ -152,7 +152,8 @@ def _checked(request: RetractRequest, found: Mapping[Space, Mapping[UUID, Standi
     standing = {key: item for items in found.values() for key, item in items.items()}
     for place, key in enumerate(request.evidence_ids):
         item = standing.get(key)
-        if item is None or item.is_erased:
+        # Who may not read learns nothing of what others wrote, not even that it is there.
+        if item is None or item.is_erased or (item.owner_profile_id != actor.profile_id and "read" not in actor.scopes):
             raise NotVisible("not_found", f"/evidence_ids/{place}: this credential sees no such evidence")
         if item.owner_profile_id != actor.profile_id:
             raise Forbidden("wrong_owner", f"/evidence_ids/{place}: the evidence belongs to another member")

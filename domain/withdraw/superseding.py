@@ -11,6 +11,7 @@ from uuid import UUID
 from commonlore.domain.errors import Conflict, Forbidden, NotVisible, invalid
 from commonlore.domain.ledger.settlement import Cause, Settled
 from commonlore.domain.remember.request import RememberRequest
+from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.withdraw.standing import Standing, after_all
 
 
@@ -64,7 +65,7 @@ class Withdrawals:
 
 
 async def withdraw(
-    request: RememberRequest, placed: Sequence[Placed], writer: Withdrawer, *, submission_id: UUID, profile_id: UUID, now: datetime
+    request: RememberRequest, placed: Sequence[Placed], writer: Withdrawer, *, submission_id: UUID, actor: Actor, now: datetime
 ) -> Withdrawals:
     """Check and write what the stored texts of a request withdraw. Takes the ledger lock where there is anything to look at.
 
@@ -92,7 +93,7 @@ async def withdraw(
                 raise Conflict("commit_conflict", "the same text was withdrawn meanwhile; the request changed nothing", retry_after_s=1)
             if standing[place.evidence_id].is_quarantined:
                 done.quarantined.add(index)
-    replacements = _replacements(request, placed, standing, done, profile_id)
+    replacements = _replacements(request, placed, standing, done, actor)
     if replacements:
         await writer.supersede(submission_id, replacements, done.instant)
         done.ended |= replacements.keys()
@@ -108,7 +109,7 @@ def _named(request: RememberRequest) -> Iterator[tuple[int, int, UUID]]:
 
 
 def _replacements(
-    request: RememberRequest, placed: Sequence[Placed], standing: Mapping[UUID, Standing], done: Withdrawals, profile_id: UUID
+    request: RememberRequest, placed: Sequence[Placed], standing: Mapping[UUID, Standing], done: Withdrawals, actor: Actor
 ) -> dict[UUID, UUID]:
     """What is superseded now, by what. What the same text superseded before is repeated in the answer and not written again."""
     made: dict[UUID, UUID] = {}
@@ -116,9 +117,10 @@ def _replacements(
         pointer = f"/evidence/{index}/supersedes_evidence_ids/{place}"
         own = placed[index]
         found = standing.get(key)
-        if found is None or found.is_erased:
+        # Who may not read learns nothing of what others wrote, not even that it is there.
+        if found is None or found.is_erased or (found.owner_profile_id != actor.profile_id and "read" not in actor.scopes):
             raise NotVisible("not_found", f"{pointer}: this credential sees no such evidence in the space of the request")
-        if found.owner_profile_id != profile_id:
+        if found.owner_profile_id != actor.profile_id:
             raise Forbidden("wrong_owner", f"{pointer}: the evidence belongs to another member")
         if key == own.evidence_id:
             raise invalid(pointer, "expected other evidence than the text itself, which is stored already")

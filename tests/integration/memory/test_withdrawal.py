@@ -307,6 +307,20 @@ async def test_what_one_may_not_retract_changes_nothing(memory: Memory) -> None:
     assert before == rows(memory)
 
 
+async def test_a_key_that_may_not_read_learns_nothing_of_what_others_wrote(memory: Memory) -> None:
+    """By retracting and by superseding: a text of another member is told of like one that never was."""
+    ann, writer = await memory.key(), await memory.key(scopes=("write",))
+    theirs, _ = await tell(memory, ann)
+    told = set()
+    for key in (theirs, str(new_id())):
+        for work in (memory.retract(writer, key), memory.remember(writer, content="New.", supersedes_evidence_ids=[key])):
+            with pytest.raises(NotVisible) as caught:
+                await work
+            told.add(caught.value.message)
+
+    assert 2 == len(told)
+
+
 async def test_bad_input_is_named(memory: Memory) -> None:
     ann = await memory.key()
     own, _ = await tell(memory, ann)
