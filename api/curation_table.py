@@ -41,19 +41,21 @@ class ReversalOutcome(TypedDict):
 
 
 class RenameOutcome(TypedDict):
-    """Documents are written anew at once up to 200; a job writes the rest."""
+    """Documents are written anew at once up to 200; a job writes the rest. `namesake_entity_ids`: other entities that carry the name."""
 
     correction_id: str
     former_name: str
+    namesake_entity_ids: list[str]
     documents_written: int
     documents_waiting: int
 
 
 class AliasOutcome(TypedDict):
-    """The name that was added."""
+    """The name that was added. `namesake_entity_ids`: other entities that carry it, which makes it ambiguous."""
 
     correction_id: str
     name: str
+    namesake_entity_ids: list[str]
 
 
 class CandidateEnd(TypedDict):

@@ -153,7 +153,13 @@ async def rename(act: Act, entity_id: UUID, name: str) -> dict[str, Any]:
     await act.transaction.execute(_SQL["end_name"], entity_name_ids=ended, now=act.now)
     await _add_name(act, entity, name, key, "canonical", correction_id)
     written, waiting = await rerender(act.transaction, act.space_id, entity_id)
-    return {"correction_id": correction_id, "former_name": entity.name, "documents_written": written, "documents_waiting": waiting}
+    return {
+        "correction_id": correction_id,
+        "former_name": entity.name,
+        "namesake_entity_ids": await _namesakes(act, entity_id, key),
+        "documents_written": written,
+        "documents_waiting": waiting,
+    }
 
 
 async def add_alias(act: Act, entity_id: UUID, name: str) -> dict[str, Any]:
@@ -168,7 +174,12 @@ async def add_alias(act: Act, entity_id: UUID, name: str) -> dict[str, Any]:
         raise invalid("/name", "expected a name that the entity does not carry yet")
     correction_id = await _record(act, "add_alias", entity_id, entity_id)
     await _add_name(act, entity, name, key, "alias", correction_id)
-    return {"correction_id": correction_id, "name": name}
+    return {"correction_id": correction_id, "name": name, "namesake_entity_ids": await _namesakes(act, entity_id, key)}
+
+
+async def _namesakes(act: Act, entity_id: UUID, key: str) -> list[UUID]:
+    cursor = await act.transaction.execute(_SQL["namesakes"], entity_id=entity_id, name_key=key)
+    return [row["entity_id"] for row in await cursor.fetchall()]
 
 
 async def active_entity(act: Act, entity_id: UUID) -> Named:

@@ -151,7 +151,7 @@ def rename(output: Output, entity_id: UUID, name: str, reason: str, idempotency_
     request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason, idempotency_key=idempotency_key)
     request.validate()
     done = _acting(team_text, reason, lambda act: curation.rename(act, request))
-    output.document(done) if output.as_json else click.echo(f"{done['former_name']} is called {name} now.")
+    output.document(done) if output.as_json else click.echo(f"{done['former_name']} is called {name} now.{_namesakes(done)}")
 
 
 @entity.command("alias")
@@ -167,7 +167,11 @@ def add_alias(output: Output, entity_id: UUID, name: str, reason: str, idempoten
     request = NameEntityRequest(entity_id=entity_id, name=name, reason=reason, idempotency_key=idempotency_key)
     request.validate()
     done = _acting(team_text, reason, lambda act: curation.add_alias(act, request))
-    output.document(done) if output.as_json else click.echo(f"{name} was added.")
+    output.document(done) if output.as_json else click.echo(f"{name} was added.{_namesakes(done)}")
+
+
+def _namesakes(done: dict[str, Any]) -> str:
+    return f" Other entities carry the name too: {', '.join(done['namesake_entity_ids'])}." if done["namesake_entity_ids"] else ""
 
 
 def _show(output: Output, done: dict[str, Any]) -> None:

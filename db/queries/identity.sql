@@ -12,6 +12,20 @@ where e.entity_id = %(entity_id)s::uuid
   and e.space_epoch = %(space_epoch)s::bigint -- tenant
 for update of e;
 
+-- name: namesakes
+-- Other active entities that carry a name now, by id, the first hundred. Index: `entity_name_lookup`.
+select distinct n.entity_id
+from commonlore.entity_name n
+join commonlore.entity e on e.entity_id = n.entity_id
+where n.name_key = %(name_key)s::text and n.known_to is null and n.name_kind <> 'former'
+  and e.status = 'active' and n.entity_id <> %(entity_id)s::uuid
+  and n.team_id = %(team_id)s::uuid -- tenant
+  and n.space_epoch = %(space_epoch)s::bigint -- tenant
+  and e.team_id = %(team_id)s::uuid -- tenant
+  and e.space_epoch = %(space_epoch)s::bigint -- tenant
+order by n.entity_id
+limit 100;
+
 -- name: current_names
 -- Every name that an active entity carries now, by entity.
 select n.entity_name_id, n.entity_id, n.entity_kind, n.display_name as name, n.name_key, n.name_kind, n.correction_id

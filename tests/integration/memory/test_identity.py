@@ -197,6 +197,22 @@ async def test_a_rename_keeps_the_former_name_and_writes_documents_anew(memory: 
     )
 
 
+async def test_a_name_that_another_entity_carries_is_told(memory: Memory) -> None:
+    """A rename and an alias say who else carries the name; a former name and a retired entity carry none."""
+    ann = await an_admin(memory)
+    for name in ("Atlas", "Orion", "Vega"):
+        await memory.relate(ann, f"Mark works on {name}.", "Mark", "works_on", name)
+    atlas, orion, vega = (entity_id(memory, name) for name in ("Atlas", "Orion", "Vega"))
+
+    alias = await administer(memory, ann, "add_entity_alias", entity_id=atlas, name="orion")
+    renamed = await administer(memory, ann, "rename_entity", entity_id=vega, name="Orion")
+    again = await administer(memory, ann, "rename_entity", entity_id=vega, name="Lyra")
+    await administer(memory, ann, "merge_entities", from_entity_id=orion, to_entity_id=atlas, apply=True)
+    last = await administer(memory, ann, "rename_entity", entity_id=vega, name="Orion")
+
+    assert [[orion], sorted((atlas, orion)), [], [atlas]] == [item["namesake_entity_ids"] for item in (alias, renamed, again, last)]
+
+
 async def test_more_than_two_hundred_documents_are_written_by_a_job(memory: Memory) -> None:
     """In batches; running it twice writes nothing twice."""
     ann = await an_admin(memory)
