@@ -157,10 +157,10 @@ class Meter:
         return int(self.clock() * _SECOND_US)
 
     def _use(self, key: UseKey) -> _Use:
+        day, month = self._today()
         use = self._uses.get(key)
         if use is None:
             use = self._uses[key] = _Use()
-        day, month = self._today()
         if use.day != day:
             use.day, use.day_calls = day, 0
         if use.month != month:
@@ -172,8 +172,16 @@ class Meter:
         at = self.clock()
         if at - self._day[0] >= 1.0:
             now = self.now()
-            self._day = (at, now.toordinal(), now.year * 12 + now.month - 1)
+            month = now.year * 12 + now.month - 1
+            if month != self._day[2]:
+                self._forget(month)
+            self._day = (at, now.toordinal(), month)
         return self._day[1], self._day[2]
+
+    def _forget(self, month: int) -> None:
+        """The uses that say nothing any more: of another month, told, and with a full bucket."""
+        now_us = self._now_us()
+        self._uses = {key: use for key, use in self._uses.items() if use.month == month or use.changed or use.full_at_us > now_us}
 
     def _standings(self, kind: SubjectKind, use: _Use, bounds: Bounds, operation_class: OperationClass) -> list[BoundStanding]:
         found, now_us = [], self._now_us()

@@ -196,3 +196,18 @@ def test_a_ceiling_and_a_default_bound_what_a_team_sets() -> None:
     assert Bounds(Rate(600, 600), 500, None) == limits.bounds("team", "read")
     assert Bounds(Rate(60, 60), None, None) == limits.bounds("team", "write")
     assert Bounds(Rate(60_000, 2_000), None, None) == limits.bounds("key", "read")
+
+
+async def test_a_new_month_forgets_who_used_nothing_since() -> None:
+    """So that keys which are gone take no room for ever; what was not told yet stays."""
+    clock = Clock()
+    store, meter, limits = ModelStore(clock), Meter(clock, clock.wall), setting(read=ClassSetting(600, 5, per_month=100))
+    assert let_in(meter, limits)
+    await exchange(meter, store)
+    assert let_in(meter, limits, OTHER)
+
+    clock.at += 40 * 86_400
+    assert let_in(meter, limits, UUID(int=4))
+
+    assert {TEAM, OTHER, UUID(int=4)} == {key.subject_id for key in meter._uses}
+    assert 2 == sum(item.calls for item in meter.unsent() if item.key.subject_id != TEAM)
