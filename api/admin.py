@@ -24,6 +24,7 @@ from commonlore.api.curation_table import (
     ReversalOutcome,
 )
 from commonlore.api.erasures_table import ERASURES, ErasureOperations
+from commonlore.api.fields import Id
 from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.limits_table import LIMITS, LimitsDescription
@@ -59,7 +60,6 @@ from commonlore.domain.tenancy.requests import (
 )
 from commonlore.domain.withdraw.quarantine import QuarantineDisposition, QuarantineRequest
 
-Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 NextCursor = Annotated[str | None, Meta(description="Send it as `cursor` to read on; null on the last page.")]
 

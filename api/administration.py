@@ -90,7 +90,7 @@ from commonlore.domain.tenancy.requests import (
     RotateKeyRequest,
     UpdateTeamRequest,
 )
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 from commonlore.domain.withdraw.quarantine import QuarantinedEvidence, QuarantineRequest
 
 
@@ -322,10 +322,6 @@ def _next(actor: Actor, name: ListName, page: Page[Member] | Page[Key] | Page[Sp
     return None if page.last_id is None else encode_cursor(actor.team_id, name, page.last_id)
 
 
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else render_instant(instant)
-
-
 def _key(key: Key, now: datetime) -> KeyEntry:
     return {
         "credential_id": str(key.credential_id),
@@ -338,9 +334,9 @@ def _key(key: Key, now: datetime) -> KeyEntry:
         "memory_binding": key.memory_binding,
         "state": key.state(now),
         "known_from": render_instant(key.known_from),
-        "expires_at": _instant(key.expires_at),
-        "revoked_at": _instant(key.revoked_at),
-        "last_used_at": _instant(key.last_used_at),
+        "expires_at": render_if_any(key.expires_at),
+        "revoked_at": render_if_any(key.revoked_at),
+        "last_used_at": render_if_any(key.last_used_at),
     }
 
 

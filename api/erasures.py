@@ -45,7 +45,7 @@ from commonlore.domain.erasure.request import (
     require_typed,
 )
 from commonlore.domain.tenancy.key import PresentedKey
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 
 
 class _Undone(Exception):
@@ -154,10 +154,6 @@ def _require_confirmed(begun: Begun, request: EraseRequest | DeleteRequest) -> N
     require_state(request.confirmation_token, counted.token)
 
 
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else render_instant(instant)
-
-
 def _entry(report: ErasureReport) -> ErasureEntry:
     return {
         "erasure_id": str(report.erasure_id),
@@ -167,9 +163,9 @@ def _entry(report: ErasureReport) -> ErasureEntry:
         "actor_profile_id": str(report.actor_profile_id),
         "state": report.state,
         "known_from": render_instant(report.known_from),
-        "purge_at": _instant(report.purge_at),
-        "restored_at": _instant(report.restored_at),
-        "finished_at": _instant(report.finished_at),
+        "purge_at": render_if_any(report.purge_at),
+        "restored_at": render_if_any(report.restored_at),
+        "finished_at": render_if_any(report.finished_at),
     }
 
 
@@ -192,7 +188,7 @@ def _hold(hold: Hold) -> HoldEntry:
         "placed_by": str(hold.placed_by),
         "known_from": render_instant(hold.known_from),
         "released_by": str(hold.released_by) if hold.released_by else None,
-        "released_at": _instant(hold.released_at),
+        "released_at": render_if_any(hold.released_at),
     }
 
 
@@ -204,5 +200,5 @@ def _export(item: Export) -> ExportEntry:
         "file_path": item.file_path,
         "byte_count": item.byte_count,
         "known_from": render_instant(item.known_from),
-        "destroyed_at": _instant(item.destroyed_at),
+        "destroyed_at": render_if_any(item.destroyed_at),
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from commonlore.api.jobs_table import JobEntry, JobList, JobProgress
 from commonlore.db import jobs
 from commonlore.db.jobs import JobReport
@@ -12,7 +10,7 @@ from commonlore.domain.jobs.kind import KINDS
 from commonlore.domain.jobs.progress import RATE_SECONDS, Progress
 from commonlore.domain.jobs.request import ListJobsRequest
 from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 
 
 async def list_jobs(transaction: TeamTransaction, request: ListJobsRequest) -> JobList:
@@ -43,9 +41,9 @@ def job_entry(job: JobReport) -> JobEntry:
         "cancel_requested": job.cancel_requested,
         "progress": _progress(job.progress, job) if job.progress else None,
         "queued_at": render_instant(job.queued_at),
-        "run_after": _instant(job.run_after),
-        "started_at": _instant(job.started_at),
-        "finished_at": _instant(job.finished_at),
+        "run_after": render_if_any(job.run_after),
+        "started_at": render_if_any(job.started_at),
+        "finished_at": render_if_any(job.finished_at),
     }
 
 
@@ -58,7 +56,3 @@ def _progress(progress: Progress, job: JobReport) -> JobProgress:
         "eta_seconds": progress.eta_s(job.seen_at) if job.state == "running" else None,
         "reported_at": render_instant(progress.reported_at),
     }
-
-
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else render_instant(instant)

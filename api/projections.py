@@ -10,7 +10,7 @@ from commonlore.db import projection
 from commonlore.db.session import TeamTransaction
 from commonlore.domain.projection.generation import Generation, serving
 from commonlore.domain.projection.request import ActivateProjectionRequest, GenerationRequest, StartProjectionRequest
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 
 
 async def describe_projection(transaction: TeamTransaction) -> ProjectionDescription:
@@ -67,13 +67,9 @@ async def _entry(transaction: TeamTransaction, generation: Generation, source: G
         },
         "error_code": generation.error_code,
         "started_at": render_instant(generation.known_from),
-        "projected_at": _instant(generation.projected_at),
-        "ready_at": _instant(generation.ready_at),
-        "activated_at": _instant(generation.activated_at),
-        "paused_at": _instant(generation.paused_at),
-        "retired_at": _instant(generation.retired_at),
+        "projected_at": render_if_any(generation.projected_at),
+        "ready_at": render_if_any(generation.ready_at),
+        "activated_at": render_if_any(generation.activated_at),
+        "paused_at": render_if_any(generation.paused_at),
+        "retired_at": render_if_any(generation.retired_at),
     }
-
-
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else render_instant(instant)

@@ -37,7 +37,7 @@ from commonlore.domain.remember.prepare import prepare
 from commonlore.domain.remember.service import remember
 from commonlore.domain.tenancy.actor import Actor, Space, require_writable
 from commonlore.domain.tenancy.key import PresentedKey
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 
 _MOST_SHOWN = 2_000
 
@@ -238,7 +238,7 @@ def _listed(actor: Actor, row: dict[str, Any], waiting: Mapping[UUID, PrivateTex
         "space": names.get(row["target_space_id"]),
         "reason": row["reason"],
         "requested_at": render_instant(row["known_from"]),
-        **{name: _rendered(row[name]) for name in ("expires_at", "decided_at", "revoked_at")},  # type: ignore[typeddict-item]
+        **{name: render_if_any(row[name]) for name in ("expires_at", "decided_at", "revoked_at")},  # type: ignore[typeddict-item]
         **{name: _id(row[name]) for name in ("decided_by_profile_id", "revoked_by_profile_id")},
         "decision_reason": row["decision_reason"],
         "revocation_reason": row["revocation_reason"],
@@ -254,10 +254,6 @@ def _listed(actor: Actor, row: dict[str, Any], waiting: Mapping[UUID, PrivateTex
             for item in row["items"]
         ],
     }
-
-
-def _rendered(instant: datetime | None) -> str | None:
-    return None if instant is None else render_instant(instant)
 
 
 def _id(key: UUID | None) -> str | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-from msgspec import Meta
-
+from commonlore.api.fields import Id
 from commonlore.domain.promote.request import (
     DecidePromotionRequest,
     ListPromotionsRequest,
@@ -15,8 +14,6 @@ from commonlore.domain.promote.request import (
     RevokePromotionRequest,
 )
 from commonlore.domain.tenancy.actor import Scope
-
-Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 
 
 class PromotedText(TypedDict):

@@ -18,7 +18,7 @@ from commonlore.domain.tenancy.space_requests import (
     WhyNotRequest,
 )
 from commonlore.domain.tenancy.why_not import MESSAGES, WhyNot
-from commonlore.domain.time import render_instant
+from commonlore.domain.time import render_if_any, render_instant
 
 
 class SpaceAdministration(Admitting):
@@ -37,8 +37,7 @@ class SpaceAdministration(Admitting):
 
     async def list_space_access(self, key: PresentedKey, request: ListSpaceAccessRequest, *, correlation_id: str) -> SpaceAccess:
         async with self._admitted(key, reads=True) as (_, transaction, _):
-            members = await spaces.list_access(transaction, request.space_id)
-            space = await spaces.read_space(transaction, request.space_id)
+            space, members = await spaces.list_access(transaction, request.space_id)
         return {"space": space_entry(space), "members": [_grant(item) for item in members]}
 
     async def set_space_access(self, key: PresentedKey, request: SetSpaceAccessRequest, *, correlation_id: str) -> GrantEntry:
@@ -85,7 +84,7 @@ def member_entry(member: Member) -> MemberEntry:
         "profile_kind": member.profile_kind,
         "role": member.role,
         "known_from": render_instant(member.known_from),
-        "retired_at": None if member.retired_at is None else render_instant(member.retired_at),
+        "retired_at": render_if_any(member.retired_at),
     }
 
 
@@ -105,6 +104,6 @@ def _grant(grant: Grant) -> GrantEntry:
         "profile_id": str(grant.profile_id),
         "name": grant.name,
         "access": grant.access,
-        "known_from": None if grant.known_from is None else render_instant(grant.known_from),
+        "known_from": render_if_any(grant.known_from),
         "granted_by_profile_id": None if grant.granted_by_profile_id is None else str(grant.granted_by_profile_id),
     }

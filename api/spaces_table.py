@@ -7,6 +7,7 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from msgspec import Meta, Struct
 
+from commonlore.api.fields import Id
 from commonlore.domain.tenancy.actor import PublicSpaceKind, SpaceKind
 from commonlore.domain.tenancy.administration import ProfileKind
 from commonlore.domain.tenancy.key import PresentedKey
@@ -21,7 +22,6 @@ from commonlore.domain.tenancy.space_requests import (
 )
 from commonlore.domain.tenancy.why_not import Reason, TargetKind
 
-Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 

@@ -82,15 +82,16 @@ async def set_access(
     return found[0] if found else Grant(profile_id, member.name, "none", None)
 
 
-async def list_access(transaction: TeamTransaction, space_id: UUID) -> list[Grant]:
-    """Who may do what in a named space, by name.
+async def list_access(transaction: TeamTransaction, space_id: UUID) -> tuple[SpaceEntry, list[Grant]]:
+    """A named space, and who may do what there, by name.
 
     Raises:
         NotVisible: no named space of this team.
     """
-    if (await read_space(transaction, space_id)).name is None:
+    space = await read_space(transaction, space_id)
+    if space.name is None:
         raise _absent()
-    return await _grants(transaction, space_id, None)
+    return space, await _grants(transaction, space_id, None)
 
 
 async def _grants(transaction: TeamTransaction, space_id: UUID, profile_id: UUID | None) -> list[Grant]:

@@ -56,6 +56,11 @@ def render_instant(instant: datetime) -> str:
     return text + "Z"
 
 
+def render_if_any(instant: datetime | None) -> str | None:
+    """`render_instant` of an instant that may be none."""
+    return None if instant is None else render_instant(instant)
+
+
 @dataclass(frozen=True, slots=True)
 class TemporalView:
     """The moment a read is made from. `None` is the present.

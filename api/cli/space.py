@@ -113,7 +113,7 @@ def access_list(output: Output, space_text: str, team_text: str | None) -> None:
     """List who may do what in a named space."""
 
     async def work(transaction: TeamTransaction, _: datetime) -> Any:
-        return await spaces.list_access(transaction, await space_of(transaction, space_text))
+        return (await spaces.list_access(transaction, await space_of(transaction, space_text)))[1]
 
     found = in_team(team_text, work)
     if output.as_json:
