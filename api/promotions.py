@@ -19,6 +19,7 @@ from commonlore.db.promotion import (
     Standing,
     absent,
     add_request,
+    lock_promotion,
     open_source,
     page_promotions,
     read_copies,
@@ -155,7 +156,9 @@ class Promotions:
         async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms) as (actor, transaction):
             self.note(actor)
             actor.require("admin")
-            found = await read_promotion(transaction, request.promotion_id)
+            # An approval only looks here, so that nothing is locked and logged before it is done: its write looks again.
+            look = lock_promotion if request.decision == "reject" else read_promotion
+            found = await look(transaction, request.promotion_id)
             target = next((space for space in _shared(actor) if space.space_id == found.target_space_id), None)
             if target is None:
                 raise absent()
@@ -185,7 +188,7 @@ class Promotions:
         async with actor_transaction(adapters.pool, key, clock=lambda: now, timeout_ms=adapters.timeout_ms) as (actor, transaction):
             self.note(actor)
             actor.require("write")
-            found = await read_promotion(transaction, request.promotion_id)
+            found = await lock_promotion(transaction, request.promotion_id)
             administers = "admin" in actor.scopes and any(space.space_id == found.target_space_id and space.can_write for space in _shared(actor))
             if found.owner_profile_id != actor.profile_id and not administers:
                 raise absent()

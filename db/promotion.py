@@ -107,7 +107,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A promotion that is locked, with its texts in the order of the request and their copies."""
+    """A promotion with its texts in the order of the request and their copies."""
 
     promotion_id: UUID
     state: str
@@ -128,13 +128,18 @@ async def read_promoted(transaction: TeamTransaction, target: Space, evidence_id
     return {row["source_evidence_id"]: Standing(row["promotion_id"], row["evidence_id"]) for row in live}
 
 
-async def read_promotion(transaction: TeamTransaction, promotion_id: UUID) -> Requested:
-    """The promotion, locked until the transaction ends.
+async def lock_promotion(transaction: TeamTransaction, promotion_id: UUID) -> Requested:
+    """`read_promotion`, and until the transaction ends nobody else decides it."""
+    await transaction.execute(_SQL["lock_promotion"], promotion_id=promotion_id)
+    return await read_promotion(transaction, promotion_id)
 
+
+async def read_promotion(transaction: TeamTransaction, promotion_id: UUID) -> Requested:
+    """
     Raises:
         NotVisible: no promotion of this team.
     """
-    row = await (await transaction.execute(_SQL["lock_promotion"], promotion_id=promotion_id)).fetchone()
+    row = await (await transaction.execute(_SQL["promotion"], promotion_id=promotion_id)).fetchone()
     if row is None:
         raise absent()
     items = await (await transaction.execute(_SQL["items"], promotion_ids=[promotion_id])).fetchall()
@@ -312,7 +317,7 @@ class _PromotingSession(LedgerSession):
     async def store_evidence(self, submission: Submission, vectors: Mapping[str, Vectors], *, new_id: NewId) -> list[StoredEvidence]:
         copies, transaction = self._promoting.copies, self._transaction
         if self._promoting.request is not None:
-            require_waiting(await read_promotion(transaction, self._promoting.request), submission.now)
+            require_waiting(await lock_promotion(transaction, self._promoting.request), submission.now)
         if not await open_source(transaction, copies.source.space_id):
             raise Conflict("stale_input", "the private space is not active any more")
         ids = [text.evidence_id for text in copies.texts]

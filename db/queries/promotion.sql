@@ -88,13 +88,20 @@ where p.promotion_id = i.promotion_id and p.state = 'requested' and p.expires_at
 ;
 
 -- name: lock_promotion
+select from commonlore.promotion p
+where p.promotion_id = %(promotion_id)s::uuid
+  and p.team_id = %(team_id)s::uuid -- tenant
+for update;
+
+-- name: promotion
 select p.promotion_id, p.state, p.owner_profile_id, p.source_space_id, p.target_space_id, p.with_relationships, p.expires_at,
        o.retired_at is not null as owner_retired
 from commonlore.promotion p
 join commonlore.profile o on o.team_id = p.team_id and o.profile_id = p.owner_profile_id
 where p.promotion_id = %(promotion_id)s::uuid
   and p.team_id = %(team_id)s::uuid -- tenant
-for update of p;
+  and o.team_id = %(team_id)s::uuid -- tenant
+;
 
 -- name: items
 -- Of some promotions, each in the order of its request.

@@ -11,7 +11,7 @@ import pytest
 
 from commonlore.api import promotions
 from commonlore.api.administration import TeamAdministration
-from commonlore.domain.errors import CommonloreError
+from commonlore.domain.errors import CommonloreError, Unavailable
 from commonlore.domain.promote.request import DecidePromotionRequest, ListPromotionsRequest, PromoteRequest, RevokePromotionRequest
 from commonlore.domain.remember.prepare import prepare
 from commonlore.domain.remember.request import RememberRequest
@@ -167,6 +167,23 @@ async def test_a_reader_asks_and_a_writer_who_administers_decides(memory: Memory
     assert "stale_input" == await refusal(decide(memory, boss, asked["promotion_id"], "reject"))
     assert 1 == (await take_back(memory, ann, asked["promotion_id"]))["withdrawn"]
     assert [] == contexts(await memory.recall(boss, "pelican"))
+
+
+async def test_an_approval_that_comes_to_nothing_is_not_logged_as_done(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    boss, ann = await memory.key("logged", "boss", scopes=ALL), await memory.key("logged", "ann")
+    asked = await promote(memory, ann, await private(memory, ann, "The pelican is in Lisbon."), review=True)
+    entries = "select count(*) from commonlore.audit_entry where team_id = %s"
+    before = memory.sql(entries, boss.team_id)
+
+    async def fails(*_: Any, **__: Any) -> Any:
+        raise Unavailable("database_unavailable", "gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(promotions, "remember", fails)
+        assert "database_unavailable" == await refusal(decide(memory, boss, asked["promotion_id"]))
+
+    assert before == memory.sql(entries, boss.team_id)
+    assert "promoted" == (await decide(memory, boss, asked["promotion_id"]))["state"]
 
 
 async def test_a_request_is_rejected_runs_out_or_is_about_what_is_gone(memory: Memory) -> None:
