@@ -142,7 +142,6 @@ async def keep_echoes(transaction: TeamTransaction, echoes: Mapping[UUID, Echo],
             "evidence_id": key,
             "echoed_evidence_id": echo.kept_id,
             "source_group_key": echo.source_group_key,
-            "shared_percent": echo.shared_percent,
         }
         for key, echo in sorted(echoes.items())
     ]

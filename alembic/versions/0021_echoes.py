@@ -31,7 +31,6 @@ create table commonlore.evidence_echo (
     evidence_id uuid not null,
     echoed_evidence_id uuid,
     source_group_key text not null,
-    shared_percent integer not null check (shared_percent between 1 and 100),
     known_from timestamptz not null,
     primary key (team_id, space_epoch, evidence_id),
     foreign key (team_id, space_epoch, evidence_id) references commonlore.evidence (team_id, space_epoch, evidence_id)

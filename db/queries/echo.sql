@@ -36,9 +36,9 @@ where e.evidence_id = any(%(evidence_ids)s::uuid[])
 ;
 
 -- name: keep_echoes
-insert into commonlore.evidence_echo (team_id, space_epoch, evidence_id, echoed_evidence_id, source_group_key, shared_percent, known_from)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, r.evidence_id, r.echoed_evidence_id, r.source_group_key, r.shared_percent, %(now)s::timestamptz
-from jsonb_to_recordset(%(rows)s::text::jsonb) as r (evidence_id uuid, echoed_evidence_id uuid, source_group_key text, shared_percent int);
+insert into commonlore.evidence_echo (team_id, space_epoch, evidence_id, echoed_evidence_id, source_group_key, known_from)
+select %(team_id)s::uuid, %(space_epoch)s::bigint, r.evidence_id, r.echoed_evidence_id, r.source_group_key, %(now)s::timestamptz
+from jsonb_to_recordset(%(rows)s::text::jsonb) as r (evidence_id uuid, echoed_evidence_id uuid, source_group_key text);
 
 -- name: keep_recalled
 -- Notes texts of the open space as recalled; ids that are nothing there are passed over.
