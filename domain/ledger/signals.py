@@ -13,6 +13,7 @@ A text that only talks about such sentences may match as well: this is a filter 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from commonlore.domain.ledger.signal_disguises import undisguised
 from commonlore.domain.ledger.signal_languages import LANGUAGE_RULES
@@ -43,12 +44,19 @@ def _plain(text: str) -> Iterator[Signal]:
     """The signals of a text as it stands."""
     folded = text.casefold()
     places = _BEGINNINGS.find(text)
-    wanted = [rule for rule in _ALL if (not rule.begins or places[rule.name]) and (not rule.needs or any(word in folded for word in rule.needs))]
+
+    # Of a rule with places it is asked once one of them matches: few do, and the words are looked for in the whole text.
+    @cache
+    def is_possible(needs: tuple[str, ...]) -> bool:
+        return not needs or any(word in folded for word in needs)
+
+    wanted = [rule for rule in _ALL if (places[rule.name] if rule.begins else is_possible(rule.needs))]
     for start in range(0, len(text), _WINDOW):
         end = start + _WINDOW + _OVERLAP
         for rule in wanted:
             for match in matches(rule, places[rule.name], text, start, end) if rule.begins else rule.pattern.finditer(text, start, end):
-                yield Signal(rule.name, rule.kind, rule.severity, match.start(), min(match.end(), match.start() + QUOTE_LIMIT))
+                if is_possible(rule.needs):
+                    yield Signal(rule.name, rule.kind, rule.severity, match.start(), min(match.end(), match.start() + QUOTE_LIMIT))
 
 
 def calls_for_quarantine(signals: Iterable[Signal]) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import chain
 from operator import add
 
 import Stemmer
@@ -30,6 +31,8 @@ _CORE = r"(?:(?<![<w>.#@])[.#@](?=[<w>]))?[<w>_]+(?:(?:::|:\\|['\-./:@\\+#&=,])[
 _ASCII_SCANNER = re.compile(f"(?P<core>{_URL}|{_CORE})".replace("<w>", "0-9A-Za-z"))
 _ALONE = re.compile("^[\uac00-\ud7a3]|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
 _SIMPLE_WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]{2,}s?|[0-9]+")
+# Most words: between signs that neither join words nor belong to a name.
+_BARE_WORD = re.compile(rf"[(\"'\[]*({_SIMPLE_WORD.pattern})[.,;:!?)\"'\]]*")
 _SEGMENT_BORDER = re.compile(r"[/:@?&=\\,]+")
 _WORD = r"(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_])|[<w>]+(?:'[<w>]+)*"
 _ASCII_WORD = re.compile(_WORD.replace("<w>", "0-9A-Za-z"))
@@ -60,10 +63,9 @@ def terms(text: str) -> list[str]:
     Nothing searchable is left out: function words, single letters, numbers and symbols are terms too. No term is longer than 64
     characters; a longer one stands as `#` and 32 hexadecimal digits of its BLAKE2b digest. Text of punctuation alone has no terms.
     """
-    found: list[str] = []
-    for chunk in compose(text).split():
-        found.extend(_chunk_terms(chunk) if len(chunk) <= _CACHED_CHUNK else _long_chunk_terms(chunk))
-    return found
+    chunks = compose(text).split()
+    are_short = max(map(len, chunks), default=0) <= _CACHED_CHUNK
+    return list(chain.from_iterable(map(_chunk_terms if are_short else _any_chunk_terms, chunks)))
 
 
 def query_terms(text: str) -> list[str]:
@@ -110,9 +112,14 @@ def _without_function_parts(found: tuple[str, ...]) -> tuple[str, ...]:
     return (found[0], *rest) if rest else found
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 16)
 def _chunk_terms(chunk: str) -> tuple[str, ...]:
-    return tuple(_long_chunk_terms(chunk))
+    bare = _BARE_WORD.fullmatch(chunk)
+    return tuple(_long_chunk_terms(chunk)) if bare is None else _simple_terms(bare[1])
+
+
+def _any_chunk_terms(chunk: str) -> Iterable[str]:
+    return _chunk_terms(chunk) if len(chunk) <= _CACHED_CHUNK else _long_chunk_terms(chunk)
 
 
 def _long_chunk_terms(chunk: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonlore.domain.text import find_mentions, fold, name_key, query_terms, sentence_around, split_parts, terms
-from commonlore.domain.text.analyse import MAX_TERM_CHARACTERS
+from commonlore.domain.text.analyse import MAX_TERM_CHARACTERS, _long_chunk_terms
 from commonlore.domain.text.characters import may_cut
 from commonlore.domain.text.mentions import mention_key
 
@@ -146,3 +146,9 @@ def test_a_quote_holds_its_place_within_the_bound(text: str, data: st.DataObject
     assert end - start >= bound or (span.start <= start and end <= span.end)
     assert span.start == start or may_cut(text, span.start)
     assert span.end == end or may_cut(text, span.end) or end - start >= bound
+
+
+@given(st.lists(st.sampled_from([*"aZ9.,;:!?()[]\"'-+#@_/ é中", "word", "IT", "PDFs", "don't"]), max_size=12).map("".join))
+def test_a_word_between_signs_has_the_terms_that_the_rules_give_it(text: str) -> None:
+    """Whatever way leads to the terms of a stretch without white space."""
+    assert [term for chunk in text.split() for term in _long_chunk_terms(chunk)] == terms(text)

@@ -358,3 +358,39 @@ def test_the_model_reports_to_nobody(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=60)
 
     assert list(tmp_path.rglob("*")) == []
+
+
+_LETTERS = st.sampled_from(
+    [
+        *"aZ9'.,-_#\t\n\r \x0b\x0c\x1c\x85\xa0\u2028\u3000\u0301\u00ad\u200b\ufffd",
+        "word",
+        "porter",
+        "é",
+        "İ",
+        "ﬁ",
+        "中",
+        "㐀",
+        "が",
+        "한",
+        "豈",
+        "𠀀",
+        "🙂",
+        "¿",
+    ]
+)
+
+
+@given(st.lists(_LETTERS, max_size=30).map("".join) | st.text(max_size=40))
+def test_a_text_has_the_pieces_of_its_words(embedder: LocalEmbedder, text: str) -> None:
+    """Words are counted one by one; the tokenizer finds as many in the whole."""
+    assert len(embedder._pieces(text)) == embedder.count_tokens(text)
+
+
+def test_the_tokenizer_is_asked_once_a_word(embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long text has few words that others of it do not have."""
+    asked: list[str] = []
+    pieces = embedder._pieces
+    monkeypatch.setattr(embedder, "_pieces", lambda text: asked.append(text) or pieces(text))
+
+    assert 3_000 == embedder.count_tokens("unheard, " * 1_000)
+    assert ["unheard"] == asked
