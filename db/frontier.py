@@ -8,16 +8,16 @@ team's shared space may not.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any, LiteralString, cast
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
+from commonlore.db.batch import Asked
 from commonlore.db.errors import stated
 from commonlore.db.resident import BlockName, Nearest, ResidentVectors
 from commonlore.db.resident_reading import Held, ask_held, without_notes
@@ -87,7 +87,7 @@ OPEN_NEAR = complete("near", gate="true")
 # Where the process keeps a space's vectors.
 RESIDENT = complete("resident", gate=_GATE)
 OPEN_RESIDENT = complete("resident", gate="true")
-Rows = AsyncCursor[TupleRow] | Sequence[TupleRow] | None
+Rows = Asked[TupleRow] | Sequence[TupleRow] | None
 
 
 class Frontier:
@@ -101,12 +101,12 @@ class Frontier:
         if not plan.spaces:
             return {}
         try:
-            async with self._transaction.connection.pipeline():
+            async with self._transaction.batch():
                 held, lexical = [], []
                 for space_plan in plan.spaces:
                     await self._transaction.enter(space_plan.space.space_id)
-                    held.append(await self._ask_held(plan, space_plan, depth))
-                    lexical.append(await self._ask_lexical(plan, space_plan, depth))
+                    held.append(self._ask_held(plan, space_plan, depth))
+                    lexical.append(self._ask_lexical(plan, space_plan, depth))
                 embedded = (await vector).under(plan.contract_key)
                 near = [await self._ask_vector(plan, space_plan, embedded, depth, kept) for space_plan, kept in zip(plan.spaces, held, strict=True)]
                 found = {
@@ -129,26 +129,28 @@ class Frontier:
         """Each branch under its own savepoint; see the module for what may be missing."""
         is_private = space_plan.space.public_kind == "private"
         await self._transaction.enter(space_plan.space.space_id)
-        lexical = await self._alone(self._evidence_lexical(plan, space_plan, depth), required=not is_private)
-        near = await self._alone(self._evidence_vector(plan, space_plan, embedded, depth), required=False)
-        words = await self._alone(self._relationship_lexical(plan, space_plan, depth), required=False)
-        meaning = await self._alone(self._relationship_vector(plan, space_plan, embedded, depth), required=False)
+        lexical = await self._alone(lambda: self._evidence_lexical(plan, space_plan, depth), required=not is_private)
+        near = await self._alone(lambda: self._evidence_vector(plan, space_plan, embedded, depth), required=False)
+        words = await self._alone(lambda: self._relationship_lexical(plan, space_plan, depth), required=False)
+        meaning = await self._alone(lambda: self._relationship_vector(plan, space_plan, embedded, depth), required=False)
         evidence = None
         if lexical is not None:
             evidence = replace(await _evidence(space_plan, lexical, near or [], depth), vector_failed=near is None)
             if plan.looks_at_turns(space_plan):
-                evidence = _with_turns(plan, evidence, await self._alone(self._evidence_turns(plan, evidence), required=False) or [])
+                ranked = evidence
+                evidence = _with_turns(plan, ranked, await self._alone(lambda: self._evidence_turns(plan, ranked), required=False) or [])
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
             relationships = await _relationships(plan, space_plan, words, meaning, depth)
         return Fetched(evidence, relationships)
 
-    async def _alone(self, asking: Awaitable[AsyncCursor[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
+    async def _alone(self, ask: Callable[[], Asked[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
         connection = self._transaction.connection
         await connection.execute("savepoint branch")
         try:
-            cursor = await asking
-            return await cursor.fetchall() if cursor is not None else []
+            async with self._transaction.batch():
+                asked = ask()
+                return await asked.fetchall() if asked is not None else []
         except psycopg.Error as error:
             if required or connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error
@@ -156,10 +158,10 @@ class Frontier:
             self._transaction.forget_space()
             return None
 
-    async def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
-        return await self._evidence_lexical(plan, space_plan, depth), await self._relationship_lexical(plan, space_plan, depth)
+    def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
+        return self._evidence_lexical(plan, space_plan, depth), self._relationship_lexical(plan, space_plan, depth)
 
-    async def _ask_held(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Held | None, Held | None]:
+    def _ask_held(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Held | None, Held | None]:
         """Of the vectors of the open space that the process keeps, for searches of the present that nothing narrows and no index serves."""
         epoch, contract, asked = self._transaction.space_epoch, space_plan.contract_id, plan.intent
         if self._resident is None or epoch is None or depth > plan.policy.depth_rows or not asked.view.is_present:
@@ -167,11 +169,11 @@ class Frontier:
         evidence = relationship = None
         if space_plan.evidence_index is None and not asked.filter.narrows_evidence:
             name = BlockName(self._transaction.team_id, epoch, "evidence", contract)
-            evidence = await ask_held(self._transaction, self._resident, name, space_plan.parts)
+            evidence = ask_held(self._transaction, self._resident, name, space_plan.parts)
         narrowed = asked.expand_from_entity_ids or asked.filter.narrows_relationships
         if space_plan.relationship_index is None and space_plan.relationship_vector and not narrowed:
             name = BlockName(self._transaction.team_id, epoch, "relationship", contract, space_plan.generation)
-            relationship = await ask_held(self._transaction, self._resident, name, space_plan.documents)
+            relationship = ask_held(self._transaction, self._resident, name, space_plan.documents)
         return evidence, relationship
 
     async def _ask_vector(
@@ -184,37 +186,37 @@ class Frontier:
         await self._transaction.enter(space_plan.space.space_id)
         evidence, relationship = held
         nearest = await evidence.nearest(embedded.vector, _part_depth(space_plan, depth)) if evidence is not None else None
-        near = await self._evidence_vector(plan, space_plan, embedded, depth, nearest)
+        near = self._evidence_vector(plan, space_plan, embedded, depth, nearest)
         nearest = await relationship.nearest(embedded.vector, _near(plan, depth)) if relationship is not None else None
-        return near, await self._relationship_vector(plan, space_plan, embedded, depth, nearest)
+        return near, self._relationship_vector(plan, space_plan, embedded, depth, nearest)
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
         """The candidates' places in their sessions, where the contract looks at them and the space or the query has any."""
         spaces = [space_plan.space.space_id for space_plan in plan.spaces if plan.looks_at_turns(space_plan)]
         if not spaces:
             return found
-        async with self._transaction.connection.pipeline():
+        async with self._transaction.batch():
             cursors = {}
             for space_id in spaces:
                 await self._transaction.enter(space_id)
-                cursors[space_id] = await self._evidence_turns(plan, found[space_id].evidence or EvidenceBranches())
+                cursors[space_id] = self._evidence_turns(plan, found[space_id].evidence or EvidenceBranches())
             for space_id, cursor in cursors.items():
                 evidence = found[space_id].evidence
                 if evidence is not None:
                     found[space_id] = replace(found[space_id], evidence=_with_turns(plan, evidence, await cursor.fetchall()))
         return found
 
-    async def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> AsyncCursor[TupleRow]:
+    def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> Asked[TupleRow]:
         ids = UuidArray.of_ids({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
         if plan.reads_hints:
-            return await self._ask(FRONTIER["evidence_said"], evidence_ids=ids, question_marks=list(QUESTION_MARKS))
-        return await self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
+            return self._ask(FRONTIER["evidence_said"], evidence_ids=ids, question_marks=list(QUESTION_MARKS))
+        return self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
 
-    async def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
+    def _evidence_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> Asked[TupleRow] | None:
         lexical = space_plan.evidence_lexical
         if not lexical.weights.terms:
             return None
-        return await self._ask(
+        return self._ask(
             _frontier(plan, space_plan)["evidence_lexical"],
             **_bm25(lexical, plan.policy),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
@@ -223,19 +225,19 @@ class Frontier:
             depth=depth,
         )
 
-    async def _evidence_vector(
+    def _evidence_vector(
         self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
-    ) -> AsyncCursor[TupleRow] | None:
+    ) -> Asked[TupleRow] | None:
         if embedded.vector is None:
             return None
         part_depth = _part_depth(space_plan, depth)
         statement = _frontier(plan, space_plan)["evidence_vector"]
         if (index := space_plan.evidence_index) is not None and not plan.intent.filter.narrows_evidence:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
-            statement = await self._by_index(index, near["evidence_vector"], part_depth) or statement
+            statement = self._by_index(index, near["evidence_vector"], part_depth) or statement
         if nearest is not None:
             statement = (RESIDENT if _is_gated(plan, space_plan) else OPEN_RESIDENT)["evidence_vector"]
-        return await self._ask(
+        return self._ask(
             of_contract(statement, space_plan.contract_id),
             **candidates_of(nearest),
             vector=as_halfvec(embedded.vector),
@@ -248,23 +250,23 @@ class Frontier:
             depth=depth,
         )
 
-    async def _by_index(self, index: IndexUse, statement: LiteralString, rows: int, generation: int = 0) -> LiteralString | None:
+    def _by_index(self, index: IndexUse, statement: LiteralString, rows: int, generation: int = 0) -> LiteralString | None:
         """The statement that searches the open space by its index for that many rows; None where those are too many."""
         epoch = self._transaction.space_epoch
         if rows > MOST_BY_INDEX or epoch is None:
             return None
-        await self._transaction.search_by_index(max(index.ef_search, rows))
+        self._transaction.search_by_index(max(index.ef_search, rows))
         return in_one_space(statement, self._transaction.team_id, epoch, generation)
 
-    async def _ask(self, statement: LiteralString, **parameters: object) -> AsyncCursor[TupleRow]:
+    def _ask(self, statement: LiteralString, **parameters: object) -> Asked[TupleRow]:
         """Plain tuples: a branch has hundreds of rows, and each is read once."""
-        return await self._transaction.execute_tuples(statement, **parameters)
+        return self._transaction.ask_tuples(statement, **parameters)
 
-    async def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> AsyncCursor[TupleRow] | None:
+    def _relationship_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> Asked[TupleRow] | None:
         lexical = space_plan.relationship_lexical
         if lexical is None or not lexical.weights.terms:
             return None
-        return await self._ask(
+        return self._ask(
             _frontier(plan, space_plan)["relationship_lexical"],
             **_bm25(lexical, plan.policy),
             **view_parameters(plan.intent.view),
@@ -274,17 +276,17 @@ class Frontier:
             depth=depth,
         )
 
-    async def _relationship_vector(
+    def _relationship_vector(
         self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
-    ) -> AsyncCursor[TupleRow] | None:
+    ) -> Asked[TupleRow] | None:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
         statement = _frontier(plan, space_plan)["relationship_vector"]
         if (index := space_plan.relationship_index) is not None:
-            statement = await self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
+            statement = self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
         if nearest is not None:
             statement = OPEN_RESIDENT["relationship_vector"]
-        return await self._ask(
+        return self._ask(
             of_contract(statement, space_plan.contract_id),
             **candidates_of(nearest),
             **view_parameters(plan.intent.view),
@@ -354,7 +356,7 @@ def _is_gated(plan: RetrievalPlan, space_plan: SpacePlan) -> bool:
 async def _rows(source: Rows) -> Sequence[TupleRow]:
     if source is None:
         return []
-    return await source.fetchall() if isinstance(source, AsyncCursor) else source
+    return await source.fetchall() if isinstance(source, Asked) else source
 
 
 def _with_turns(plan: RetrievalPlan, evidence: EvidenceBranches, rows: Sequence[TupleRow]) -> EvidenceBranches:

@@ -10,9 +10,9 @@ from typing import LiteralString
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from commonlore.db.batch import Asked
 from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
@@ -81,12 +81,12 @@ async def recall_snapshot(
         Unauthenticated: the key is not valid.
     """
     known = last_read.of(key) if last_read is not None and intent is not None else ()
-    asked: dict[TeamTransaction, list[AsyncCursor[DictRow]]] = {}
+    asked: dict[TeamTransaction, list[Asked[DictRow]]] = {}
 
     async def ahead(transaction: TeamTransaction) -> None:
         assert intent is not None
         transaction.epochs = {space.space_id: epoch for space, epoch in known if epoch is not None}
-        await transaction.connection.execute("savepoint branches")
+        transaction.ask_tuples("savepoint branches")
         asked[transaction] = [await _ask_statistics(transaction, intent, space) for space, _ in known]
 
     async with actor_transaction(pool, key, clock=clock, timeout_ms=timeout_ms, snapshot=True, ahead=ahead if known else None) as (
@@ -106,9 +106,9 @@ async def recall_snapshot(
 
 async def _ask_statistics(
     transaction: TeamTransaction, intent: RecallIntent, space: Space, statement: LiteralString = FRONTIER["read_statistics"]
-) -> AsyncCursor[DictRow]:
+) -> Asked[DictRow]:
     await transaction.enter(space.space_id)
-    return await transaction.execute(statement, terms=list(intent.terms))
+    return transaction.ask(statement, terms=list(intent.terms))
 
 
 class PostgresRecallSnapshot:
@@ -120,7 +120,7 @@ class PostgresRecallSnapshot:
         self._frontier = Frontier(transaction, resident)
         self._generation = 1
         self.lost_spaces: set[UUID] = set()
-        self.statistics_ahead: list[tuple[Space, AsyncCursor[DictRow]]] = []
+        self.statistics_ahead: list[tuple[Space, Asked[DictRow]]] = []
 
     def narrow(self, names: Sequence[str]) -> None:
         """From here on the caller has no other spaces than these.
@@ -137,13 +137,13 @@ class PostgresRecallSnapshot:
         Raises:
             CommonloreError: the team's shared space could not be read.
         """
-        connection, spaces = self._transaction.connection, self.actor.spaces_to_read
+        spaces = self.actor.spaces_to_read
         try:
             if cursors := self.statistics_ahead:
                 found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
             else:
-                async with connection.pipeline():
-                    await connection.execute("savepoint branches")
+                async with self._transaction.batch():
+                    self._transaction.ask_tuples("savepoint branches")
                     cursors = [(space, await _ask_statistics(self._transaction, intent, space)) for space in spaces]
                     found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
         except psycopg.Error as error:
@@ -155,11 +155,13 @@ class PostgresRecallSnapshot:
     async def _statistics_alone(self, intent: RecallIntent, space: Space) -> SpaceStatistics | None:
         """Without the words of relationships where those cannot be counted: that lane is then stated as missing."""
         try:
-            return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
+            async with self._transaction.batch():
+                return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
         except psycopg.Error as error:
             await self._recover(error)
         try:
-            row = await _one(await _ask_statistics(self._transaction, intent, space, STATISTICS_WITHOUT_WORDS))
+            async with self._transaction.batch():
+                row = await _one(await _ask_statistics(self._transaction, intent, space, STATISTICS_WITHOUT_WORDS))
             return replace(_statistics(row), relationships_failed=True)
         except psycopg.Error as error:
             if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
@@ -176,10 +178,10 @@ class PostgresRecallSnapshot:
         return await self._frontier.fetch(plan, vector, depth=depth)
 
     async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
-        async def ask(space: Space) -> AsyncCursor[DictRow]:
+        def ask(space: Space) -> Asked[DictRow]:
             hits = wanted[space]
             pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
-            return await self._transaction.execute(
+            return self._transaction.ask(
                 _rows_in(intent.view)["hydrate_evidence"],
                 **view_parameters(intent.view),
                 withheld=self.actor.unclaimed_evidence == "withheld",
@@ -196,8 +198,8 @@ class PostgresRecallSnapshot:
             return KnownCoverage(frozenset())
         known = {"evidence_ids": list(intent.known_evidence_ids), "relationship_ids": list(intent.known_relationship_ids)}
 
-        async def ask(_: Space) -> AsyncCursor[DictRow]:
-            return await self._transaction.execute(_rows_in(intent.view)["read_known"], **view_parameters(intent.view), **known)
+        def ask(_: Space) -> Asked[DictRow]:
+            return self._transaction.ask(_rows_in(intent.view)["read_known"], **view_parameters(intent.view), **known)
 
         return KnownCoverage(frozenset(row["semantic_group_key"] for row in await self._hydrated(spaces, ask)))
 
@@ -227,9 +229,9 @@ class PostgresRecallSnapshot:
         return await touched_hypotheses(self._transaction, space, touched, most=most)
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
-        async def ask(space: Space) -> AsyncCursor[DictRow]:
+        def ask(space: Space) -> Asked[DictRow]:
             parameters = {**view_parameters(intent.view), "groups": list(wanted[space]), "generation": self._generation}
-            return await self._transaction.execute(_rows_in(intent.view)["hydrate_groups"], **parameters)
+            return self._transaction.ask(_rows_in(intent.view)["hydrate_groups"], **parameters)
 
         groups: dict[str, list[RelationshipRow]] = {}
         for row in await self._hydrated(wanted, ask):
@@ -245,24 +247,24 @@ class PostgresRecallSnapshot:
             await self._recover(error)
             return []  # the lane that reads the same tables is stated as missing
 
-    async def _hydrated(self, spaces: Iterable[Space], ask: Callable[[Space], Awaitable[AsyncCursor[DictRow]]]) -> list[DictRow]:
+    async def _hydrated(self, spaces: Iterable[Space], ask: Callable[[Space], Asked[DictRow]]) -> list[DictRow]:
         """The rows of every space, asked together; when a statement fails, of each alone."""
         wanted = list(spaces)
         try:
-            async with self._transaction.together(space.space_id for space in wanted):
+            async with self._transaction.batch():
                 cursors = []
                 for space in wanted:
                     await self._transaction.enter(space.space_id)
-                    cursors.append(await ask(space))
+                    cursors.append(ask(space))
                 return [row for cursor in cursors for row in await cursor.fetchall()]
         except psycopg.Error as error:
             await self._recover(error)
         rows: list[DictRow] = []
         for space in wanted:
             with contextlib.suppress(_PrivatePartLost):
-                async with self._alone(space):
+                async with self._alone(space), self._transaction.batch():
                     await self._transaction.enter(space.space_id)
-                    rows += await (await ask(space)).fetchall()
+                    rows += await ask(space).fetchall()
         return rows
 
     async def _recover(self, error: psycopg.Error) -> None:
@@ -307,7 +309,7 @@ def _rows_in(view: TemporalView) -> dict[str, LiteralString]:
     return HYDRATE if view.is_present else HISTORY
 
 
-async def _one(cursor: AsyncCursor[DictRow]) -> DictRow:
+async def _one(cursor: Asked[DictRow]) -> DictRow:
     row = await cursor.fetchone()
     assert row is not None
     return row

@@ -4,8 +4,8 @@ What is kept never answers. It names candidates, with a bound beyond which every
 them in the recall's own snapshot, under both locks, and search the space where the bound does not suffice. So an answer has the same
 bytes whether its space is kept or not, and a vector that is gone, refused or not yet visible decides nothing.
 
-Vectors are kept as 32-bit floats, which hold every 16-bit one as it is: twice the memory, and half the time of a form that must be
-widened for each query.
+Two stages, each with its own bound. All vectors are compared as 8-bit numbers, whose sums are exact on every processor; those that may be
+among the nearest then by their 32-bit ones, which hold every 16-bit float as it is.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from commonlore.db.vectors import UuidArray
 from commonlore.domain.ports import Vectors
 
 Frontier = Literal["evidence", "relationship"]
-# Rows that are measured at once: of many more, the library of linear algebra would wake a thread for each core, which then waits busily.
-_ROWS_AT_ONCE = 256
+Small = NDArray[np.int8]
 _UNIT = 2.0**-24
 _LEAST_SLACK = 16
 _ID_BYTES = 16
+# Rows that are made small at once.
+_ROWS_AT_ONCE = 4_096
 # Before the coordinates of a vector: how many they are, and a word that says nothing.
 _HEAD_WORDS = 2
 
@@ -73,13 +75,15 @@ class VectorBlock:
         self.count = 0
         self._capacity = _capacity(rows)
         self._rows: Vectors = np.empty((self._capacity, dimensions), np.float32)
+        self._small: Small = np.empty((self._capacity, dimensions), np.int8)
+        self._scales: Vectors = np.empty(self._capacity, np.float32)
         self._ids: NDArray[np.void] = np.empty(self._capacity, UuidArray.ENTRY)
-        self._longest = 0.0
+        self._longest = self._farthest = 0.0
         self._slack = _LEAST_SLACK
 
     @property
     def size_bytes(self) -> int:
-        return int(self._rows.nbytes + self._ids.nbytes)
+        return int(self._rows.nbytes + self._small.nbytes + self._scales.nbytes + self._ids.nbytes)
 
     def add(self, found: Arrivals) -> bool:
         """Take what is new to the block; False where it does not fit, or is no vector of its kind: then the block is of no more use."""
@@ -94,7 +98,8 @@ class VectorBlock:
                 return False
             self._rows[first:last] = rows[new]
             self._ids[first:last] = UuidArray.entries(found.ids)[new]
-            self._longest = max(self._longest, _longest(self._rows[first:last]))
+            for start in range(first, last, _ROWS_AT_ONCE):
+                self._shrink(start, min(start + _ROWS_AT_ONCE, last))
             self.held |= frozenset(arrived[new].tolist())
             self.count = last
         if found.mark > self.mark:
@@ -108,28 +113,39 @@ class VectorBlock:
         wanted += self._slack
         if wanted >= self.count:
             return Nearest(UuidArray.of(self._ids[: self.count]), math.inf)
-        scores = self._scores(asked)
-        place = self.count - wanted
-        least = float(np.partition(scores, place)[place])
         error = self._error(asked)
-        near = np.flatnonzero(scores >= np.float64(least - 2 * error))
+        near = self._roughly_nearest(asked, wanted, 4 * error)
+        # Not `@`: of so many rows the library of linear algebra wakes a thread for each core, which then waits busily.
+        scores = np.einsum("ij,j->i", self._rows[near], asked)
+        least = float(np.partition(scores, len(near) - wanted)[len(near) - wanted])
+        near = near[scores >= np.float64(least - 2 * error)]
         return Nearest(UuidArray.of(self._ids[near]), -(least - error))
 
     def note_short(self) -> None:
         """A search over the block's candidates had to look at the space after all: more of them are given from now on."""
         self._slack = 2 * self._slack + _LEAST_SLACK
 
-    def _scores(self, asked: Vectors) -> Vectors:
-        scores = np.empty(self.count, np.float32)
-        for start in range(0, self.count, _ROWS_AT_ONCE):
-            end = min(start + _ROWS_AT_ONCE, self.count)
-            np.dot(self._rows[start:end], asked, out=scores[start:end])
-        return scores
+    def _roughly_nearest(self, asked: Vectors, wanted: int, margin: float) -> NDArray[np.intp]:
+        """Rows that hold every vector whose product is at least the `wanted`-th greatest less the margin, by the bound of Cauchy and Schwarz:
+        what rounding took from two vectors changes their product by no more than the lengths of what it took."""
+        small, scales = _small(asked[None])
+        sums = np.asarray(simsimd.cdist(small, self._small[: self.count], metric="dot", out_dtype="float64"))[0]
+        rough = sums * self._scales[: self.count] * float(scales[0])
+        lost = _length(asked - small[0] * scales[0])
+        bound = lost * self._longest + (_length(asked) + lost) * self._farthest
+        least = np.partition(rough, self.count - wanted)[self.count - wanted]
+        return np.flatnonzero(rough >= least - 2 * bound - margin)
+
+    def _shrink(self, first: int, last: int) -> None:
+        """Fill in the 8-bit form of some rows."""
+        rows = self._rows[first:last]
+        self._small[first:last], self._scales[first:last] = _small(rows)
+        self._longest = max(self._longest, _length(rows))
+        self._farthest = max(self._farthest, _length(rows - self._small[first:last] * self._scales[first:last, None]))
 
     def _error(self, asked: Vectors) -> float:
         """How far a score can lie from the database's: both are sums of 32-bit floats, rounded in some order."""
-        exact = asked.astype(np.float64)
-        return 2 * (self.dimensions + 4) * _UNIT * self._longest * float(np.sqrt(exact @ exact))
+        return 2 * (self.dimensions + 4) * _UNIT * self._longest * _length(asked)
 
 
 class ResidentVectors:
@@ -205,7 +221,7 @@ def _capacity(rows: int) -> int:
 
 def block_bytes(rows: int, dimensions: int) -> int:
     """What a block of so many rows takes."""
-    return _capacity(rows) * (4 * dimensions + UuidArray.ENTRY.itemsize)
+    return _capacity(rows) * (5 * dimensions + 4 + UuidArray.ENTRY.itemsize)
 
 
 def _floats(vectors: bytes, dimensions: int) -> Vectors | None:
@@ -221,16 +237,17 @@ def _floats(vectors: bytes, dimensions: int) -> Vectors | None:
 
 @cache
 def _halves() -> Vectors:
-    """Every half float by its two bytes as they come: looking up is several times as fast as converting."""
+    """Every half float by its two bytes as they come: looking up is twice as fast as converting."""
     return np.arange(1 << 16, dtype=np.uint16).view(">f2").astype(np.float32)
 
 
-def _longest(rows: Vectors) -> float:
-    """The greatest length of a row, rounding included."""
-    return (
-        max(
-            (float(np.sqrt(np.einsum("ij,ij->i", some, some).max())) for some in np.array_split(rows, len(rows) // 4_096 + 1) if len(some)),
-            default=0.0,
-        )
-        * 1.001
-    )
+def _small(rows: Vectors) -> tuple[Small, Vectors]:
+    """Each row as 8-bit numbers and what they are to be multiplied by."""
+    scales = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-30)) / np.float32(127)
+    return np.rint(rows / scales[:, None]).astype(np.int8), scales
+
+
+def _length(rows: Vectors) -> float:
+    """The length of a row, or the greatest of several, rounding included."""
+    squares = np.einsum("...i,...i->...", rows, rows, dtype=np.float64)
+    return float(np.sqrt(squares.max())) * 1.001

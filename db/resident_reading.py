@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
+from commonlore.db.batch import Asked
 from commonlore.db.resident import Arrivals, BlockName, Nearest, ResidentVectors, VectorBlock, made_block
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
@@ -30,11 +30,11 @@ class Held:
     store: ResidentVectors
     name: BlockName
     block: VectorBlock | None
-    cursor: AsyncCursor[TupleRow]
+    asked: Asked[TupleRow]
 
     async def nearest(self, vector: Vectors, wanted: int) -> Nearest | None:
         """Candidates for the nearest vectors of the open snapshot; None where the space is to be searched itself."""
-        row = await self.cursor.fetchone()
+        row = await self.asked.fetchone()
         assert row is not None
         found = Arrivals(row[0], *(column or b"" for column in row[1:]))
         if self.block is None:
@@ -55,7 +55,7 @@ class Held:
             self.block.note_short()
 
 
-async def ask_held(transaction: TeamTransaction, store: ResidentVectors, name: BlockName, rows: int) -> Held | None:
+def ask_held(transaction: TeamTransaction, store: ResidentVectors, name: BlockName, rows: int) -> Held | None:
     """Ask what a kept block lacks, or for the whole of a space that is to be kept; None where it is not.
 
     The space of `name` must be open. A block that was read before this snapshot began, and grew since, holds all that the snapshot sees.
@@ -65,7 +65,7 @@ async def ask_held(transaction: TeamTransaction, store: ResidentVectors, name: B
         return None
     statement = of_contract(_SQL[f"{'load' if block is None else 'new'}_{name.frontier}"], name.contract_id)
     asked = {"mark": str(block.mark), "held": [str(number) for number in sorted(block.held)]} if block else {}
-    return Held(store, name, block, await transaction.execute_tuples(statement, generation=name.generation, **asked))
+    return Held(store, name, block, transaction.ask_tuples(statement, generation=name.generation, **asked))
 
 
 def without_notes(rows: Sequence[TupleRow], columns: int, held: Held | None) -> Sequence[TupleRow]:

@@ -7,8 +7,8 @@ pooled connection never carries a team to its next user; unset, every policy com
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, LiteralString, TypeVar
@@ -16,13 +16,14 @@ from uuid import UUID
 
 import psycopg
 from pgvector.psycopg import register_vector_async
-from psycopg import AsyncConnection, AsyncCursor, sql
+from psycopg import AsyncCursor, sql
 from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, TupleRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
 from commonlore.db.acting import UNNAMED, current_act
 from commonlore.db.audit import Record, add_entries
+from commonlore.db.batch import Asked, Batch, Connection
 from commonlore.db.deadline import remaining_ms
 from commonlore.db.errors import stating
 from commonlore.db.shares import KnownKeys, Shares
@@ -43,7 +44,7 @@ Ahead = Callable[["TeamTransaction"], Awaitable[None]]
 OWNER = "owner"  # the name of the pool by which the operator acts
 
 
-class Pool(AsyncConnectionPool[AsyncConnection[DictRow]]):
+class Pool(AsyncConnectionPool[Connection]):
     """Connections; which keys were seen to be valid, and how the teams share the connections."""
 
     known: KnownKeys
@@ -61,7 +62,7 @@ def make_pool(conninfo: str, *, size: int, name: str, vectors: bool = True, prep
     """
     pool = Pool(
         conninfo,
-        connection_class=AsyncConnection[DictRow],
+        connection_class=Connection,
         min_size=min(2, size),
         max_size=size,
         timeout=5.0,
@@ -86,7 +87,7 @@ class TeamTransaction:
     `noted`: what it says to the audit log beside what was asked.
     """
 
-    def __init__(self, connection: AsyncConnection[DictRow], team_id: UUID) -> None:
+    def __init__(self, connection: Connection, team_id: UUID) -> None:
         self.connection = connection
         self.team_id = team_id
         self.epochs: dict[UUID, int] = {}
@@ -94,6 +95,7 @@ class TeamTransaction:
         self.noted = Noted()
         self.began: datetime | None = None  # the instant at which the key was checked
         self._open_space: UUID | None = None
+        self._batch: Batch | None = None
 
     def forget_space(self) -> None:
         """After a rollback to a savepoint the setting may be an older one: the next `enter` sets it again."""
@@ -109,7 +111,11 @@ class TeamTransaction:
             return
         self._open_space = space_id
         self.space_epoch = self.epochs.get(space_id)
-        await self.connection.execute(_SQL["enter_space"], {"team_id": self.team_id, "space_id": space_id})
+        parameters = {"team_id": self.team_id, "space_id": space_id}
+        if self._batch is not None:
+            self._batch.ask_tuples(_SQL["enter_space"], parameters)
+        else:
+            await self.connection.execute(_SQL["enter_space"], parameters)
 
     async def enter_erased(self, erasure_id: UUID, space_epoch: int) -> None:
         """Open an epoch that an erasure of the team reaches into, ended or not; any other leaves all closed."""
@@ -118,13 +124,28 @@ class TeamTransaction:
         parameters = {"team_id": self.team_id, "erasure_id": erasure_id, "epoch": space_epoch}
         await self.connection.execute(_SQL["enter_erased"], parameters)
 
-    async def search_by_index(self, ef_search: int) -> None:
-        """Let the searches by a vector index that follow keep that many candidates. In a pipeline this costs no round trip of its own."""
-        await self.connection.execute(_SQL["search_by_index"], {"ef_search": ef_search})
+    def search_by_index(self, ef_search: int) -> None:
+        """Let the searches by a vector index that follow in a batch keep that many candidates."""
+        self.ask_tuples(_SQL["search_by_index"], ef_search=ef_search)
 
-    def together(self, spaces: Iterable[UUID]) -> AbstractAsyncContextManager[object]:
-        """For statements that go out together, in one round trip. Where the one space is open already there is one statement, which goes alone."""
-        return nullcontext() if list(spaces) == [self._open_space] else self.connection.pipeline()
+    @asynccontextmanager
+    async def batch(self) -> AsyncIterator[Batch]:
+        """For statements that go out together, in one round trip: inside it `ask` and `enter` are those of the batch."""
+        try:
+            async with Batch(self.connection) as self._batch:
+                yield self._batch
+        finally:
+            self._batch = None
+
+    def ask(self, statement: LiteralString, /, **parameters: object) -> Asked[DictRow]:
+        """`execute` inside a batch."""
+        assert self._batch is not None
+        return self._batch.ask(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
+
+    def ask_tuples(self, statement: LiteralString, /, **parameters: object) -> Asked[TupleRow]:
+        """`execute_tuples` inside a batch."""
+        assert self._batch is not None
+        return self._batch.ask_tuples(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
     async def execute(self, statement: LiteralString | sql.Composed, /, **parameters: object) -> AsyncCursor[DictRow]:
         """Run one statement of `queries/`; `team_id` and `space_epoch` are added."""
@@ -147,11 +168,10 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
         CommonloreError: any database error, stated.
     """
 
-    async def begin(connection: AsyncConnection[DictRow]) -> TeamTransaction:
-        transaction = TeamTransaction(connection, team_id)
-        async with connection.pipeline():
-            await _begin(connection, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
-        return transaction
+    async def begin(connection: Connection) -> TeamTransaction:
+        async with Batch(connection) as batch:
+            _begin(batch, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+        return TeamTransaction(connection, team_id)
 
     async def end(transaction: TeamTransaction) -> None:
         act = replace(current_act() or UNNAMED, actor_kind="operator" if pool.name == OWNER else "worker")
@@ -163,16 +183,16 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
         yield transaction
 
 
-async def _begin(connection: AsyncConnection[DictRow], team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
-    await connection.execute("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
+def _begin(batch: Batch, team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
+    batch.ask_tuples("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
     plans = "force_generic_plan" if snapshot else "force_custom_plan"
-    await connection.execute(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": remaining_ms(timeout_ms), "plans": plans})
+    batch.ask_tuples(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": remaining_ms(timeout_ms), "plans": plans})
 
 
 @asynccontextmanager
 async def _begun(
-    pool: Pool, begin: Callable[[AsyncConnection[DictRow]], Awaitable[Begun]], end: Callable[[Begun], Awaitable[None]]
-) -> AsyncIterator[tuple[AsyncConnection[DictRow], Begun]]:
+    pool: Pool, begin: Callable[[Connection], Awaitable[Begun]], end: Callable[[Begun], Awaitable[None]]
+) -> AsyncIterator[tuple[Connection, Begun]]:
     """A connection on which `begin` has run; `end` commits after the block, ROLLBACK on any other way out of it, cancellation included.
 
     A connection that the server closed while it lay in the pool is found out here, before anything happened, and replaced.
@@ -203,19 +223,20 @@ async def _commit(transaction: TeamTransaction, record: Record | None) -> None:
     """COMMIT, with the entries of the audit log in front of it in the same round trip."""
     connection = transaction.connection
     if record is None:
-        await connection.execute("commit")
+        async with Batch(connection) as batch:
+            batch.ask_tuples("commit")
         return
     async with connection.pipeline():
         await add_entries(connection, transaction.team_id, record)
         await connection.execute("commit")
 
 
-def _ended(connection: AsyncConnection[DictRow], error: psycopg.Error) -> bool:
+def _ended(connection: Connection, error: psycopg.Error) -> bool:
     """Whether the server has ended the session. It says so before it hangs up: the connection may not know yet."""
     return connection.closed or error.sqlstate in _SESSION_ENDED
 
 
-async def _roll_back(connection: AsyncConnection[DictRow]) -> None:
+async def _roll_back(connection: Connection) -> None:
     """A connection that was cut off while psycopg entered or left a pipeline stays half in it: the pool gets it closed."""
     if connection.closed:
         return
@@ -243,18 +264,17 @@ async def actor_transaction(
     """
     act, actor = current_act() or UNNAMED, None
 
-    async def opened(connection: AsyncConnection[DictRow], ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
+    async def opened(connection: Connection, ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
         transaction = TeamTransaction(connection, key.team_id)
-        async with connection.pipeline():
-            await _begin(connection, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+        async with transaction.batch() as batch:
+            _begin(batch, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
             transaction.began = clock()
-            parameters = {"team_id": key.team_id, "prefix": key.prefix, "now": transaction.began}
-            found = await connection.execute(_SQL["authenticate"], parameters)
+            found = batch.ask(_SQL["authenticate"], {"team_id": key.team_id, "prefix": key.prefix, "now": transaction.began})
             if ahead is not None:
                 await ahead(transaction)
             return transaction, await found.fetchone()
 
-    async def begin(connection: AsyncConnection[DictRow]) -> tuple[TeamTransaction, dict[str, Any] | None]:
+    async def begin(connection: Connection) -> tuple[TeamTransaction, dict[str, Any] | None]:
         if ahead is not None:
             try:
                 return await opened(connection, ahead)

@@ -180,7 +180,7 @@ class Settings:
     evidence_contract: str = RankingPolicy().evidence_contract
     space_fusion: str = RankingPolicy().space_fusion
     vector_index_rows: int = VectorIndexPolicy().build_from
-    resident_vectors_mb: int = 0
+    resident_vectors_mb: int = 64
     metrics: str = "off"
     log_level: str = "info"
     origins: tuple[tuple[str, str], ...] = ()

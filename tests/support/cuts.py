@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 
+from commonlore.db.batch import Batch
 from commonlore.db.sql import statements, subjects
 
 # A connection that is lost before the key was checked is replaced and the call goes on, so nothing is counted before that.
@@ -37,7 +38,7 @@ class Cut:
     def counts(self, text: object) -> bool:
         if not isinstance(text, str):
             return False
-        self.writes = text == _WRITES or (self.writes and text != "commit")
+        self.writes = self.writes and text != "commit"
         self.seen += text in _COUNTED
         return text in _COUNTED
 
@@ -45,7 +46,7 @@ class Cut:
 @contextmanager
 def cut(at: int | None, act: Act, *, after: bool = False) -> Iterator[Cut]:
     """`act` before the statement with this number, or `after` it. Without a number: at the commit of the write."""
-    found, execute = Cut(), AsyncCursor.execute
+    found, execute, ask = Cut(), AsyncCursor.execute, Batch.ask_tuples
 
     async def counted(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
         is_end = query == "commit" and found.writes
@@ -59,11 +60,17 @@ def cut(at: int | None, act: Act, *, after: bool = False) -> Iterator[Cut]:
             await act(cursor.connection)
         return result
 
+    def begun(batch: Batch, statement: Any, *arguments: Any) -> Any:
+        found.writes = statement == _WRITES or found.writes
+        return ask(batch, statement, *arguments)
+
     AsyncCursor.execute = counted  # type: ignore[method-assign, assignment]
+    Batch.ask_tuples = begun  # type: ignore[method-assign, assignment]
     try:
         yield found
     finally:
         AsyncCursor.execute = execute  # type: ignore[method-assign]
+        Batch.ask_tuples = ask  # type: ignore[method-assign]
 
 
 async def fail(_: AsyncConnection[Any]) -> None:

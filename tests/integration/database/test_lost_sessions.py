@@ -7,26 +7,27 @@ from typing import Any
 import pytest
 
 from commonlore.db import session
+from commonlore.db.batch import Batch
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.errors import Unavailable
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase
 
-SAYS_GOODBYE = "do $$ begin raise exception using errcode = '{state}'; end $$"
+SAYS_GOODBYE: Any = "do $$ begin raise exception using errcode = '{state}'; end $$"
 
 
 @pytest.mark.parametrize("state", ["57P01", "57P02", "57P04", "57P05"])
 async def test_a_session_that_the_server_says_it_ends_is_replaced_though_the_connection_does_not_know_it_yet(
     database: TestDatabase, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
-    """The error comes first and the end of the stream after it: between the two psycopg takes the connection for open."""
+    """The error comes first and the end of the stream after it: between the two libpq takes the connection for open."""
     begin, used = session._begin, []
 
-    async def ended_once(connection: Any, *others: Any, **named: Any) -> None:
-        used.append(connection)
+    def ended_once(batch: Batch, *others: Any, **named: Any) -> None:
+        used.append(batch.connection)
         if len(used) == 1:
-            await connection.execute(SAYS_GOODBYE.format(state=state))
-        await begin(connection, *others, **named)
+            batch.ask_tuples(SAYS_GOODBYE.replace("{state}", state))
+        begin(batch, *others, **named)
 
     monkeypatch.setattr(session, "_begin", ended_once)
     async with make_pool(database.serving_conninfo, size=2, name="test") as pool, team_transaction(pool, new_id(), timeout_ms=5_000) as transaction:
@@ -37,8 +38,8 @@ async def test_a_session_that_the_server_says_it_ends_is_replaced_though_the_con
 
 
 async def test_a_server_that_ends_every_session_is_stated_as_unavailable(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ended(connection: Any, *_: Any, **__: Any) -> None:
-        await connection.execute(SAYS_GOODBYE.format(state="57P01"))
+    def ended(batch: Batch, *_: Any, **__: Any) -> None:
+        batch.ask_tuples(SAYS_GOODBYE.replace("{state}", "57P01"))
 
     monkeypatch.setattr(session, "_begin", ended)
     async with make_pool(database.serving_conninfo, size=2, name="test") as pool:

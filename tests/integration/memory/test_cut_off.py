@@ -58,7 +58,7 @@ async def cut_off(world: World, at: int | None, act: Act, *, after: bool = False
     """The write fails there; how many statements it came to."""
     with cut(at, act, after=after) as found, pytest.raises(CommonloreError) as caught:
         await world.write()
-    assert found.reached and "database_unavailable" == caught.value.code
+    assert found.reached and "database_unavailable" == caught.value.code, (at, caught.value, caught.value.__cause__)
     return found.seen
 
 

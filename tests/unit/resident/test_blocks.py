@@ -157,10 +157,17 @@ def test_a_block_that_was_replaced_is_not_forgotten_for_the_old_one() -> None:
     assert (None, 0) == (store.of(name(1)), store.size_bytes)
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.5, 2.0**-24, 0.1])
-def test_halves_are_kept_as_they_are(value: float) -> None:
-    """A 32-bit float holds every 16-bit one."""
-    vectors = np.full((1, DIMENSIONS), value, np.float32)
-    block = made_block(arrivals([new_id()], [1], vectors, mark=2))
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.5, 2.0**-24, 0.1, 65_504.0])
+def test_halves_are_read_as_they_are(value: float) -> None:
+    """Among equal vectors none is named before the others, whatever their size."""
+    count = 40
+    block = made_block(arrivals([new_id() for _ in range(count)], [1] * count, np.full((count, DIMENSIONS), value, np.float32), mark=2))
+    assert block is not None
+    query = np.full(DIMENSIONS, 1 / DIMENSIONS**0.5, np.float32)
 
-    assert block is not None and np.array_equal(vectors.astype(np.float16).astype(np.float32), block._rows[:1])
+    found = block.nearest(query, 5)
+
+    exact = -float(np.float32(np.float16(value)) * query.astype(np.float16).astype(np.float64).sum())
+    assert count == len(ids_in(found.ids))
+    assert exact <= found.within
+    assert found.within == pytest.approx(exact, rel=1e-3, abs=1e-12)

@@ -1,0 +1,224 @@
+"""Several statements in one round trip, through the pipeline of libpq itself.
+
+A recall asks some sixteen statements, and a cursor for each of them took a quarter of the time that the process spends on it. Here the
+statements of a batch are sent as they are asked, the server goes on meanwhile, and what it answers is read once for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Generic, LiteralString, Self, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, OperationalError, abc
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, Format, PipelineStatus
+from psycopg.pq.abc import PGconn, PGresult
+from psycopg.rows import DictRow, TupleRow
+from psycopg.waiting import Ready, Wait
+
+Row = TypeVar("Row", DictRow, TupleRow)
+_PLACE = re.compile(r"%(?:%|\((\w+)\)s)")
+# Statements that a connection keeps prepared; those of a vector index hold the number of a space, so there is no end of them.
+MOST_PREPARED = 200
+_FAILED, _SKIPPED = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE), ExecStatus.PIPELINE_ABORTED
+
+
+class Connection(AsyncConnection[DictRow]):
+    """A connection that knows which statements of batches the server has prepared: by text and types of parameters, the longest unused first."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.prepared: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
+        self.prepared_ever = 0
+
+    def _deallocate(self, name: bytes | None) -> PQGen[None]:
+        """psycopg frees every statement of the session after a ROLLBACK, those that it did not prepare among them."""
+        if name is None:
+            self.prepared.clear()
+        return super()._deallocate(name)
+
+
+class Asked(Generic[Row]):
+    """The rows of one statement of a batch, once they are read."""
+
+    def __init__(self, batch: Batch, read: Callable[[abc.Transformer, PGresult], list[Row]]) -> None:
+        self._batch = batch
+        self._read: Callable[[abc.Transformer, PGresult], list[Row]] = read
+        self._rows: list[Row] | None = None
+
+    async def fetchall(self) -> list[Row]:
+        """
+        Raises:
+            psycopg.Error: of the first statement of the batch that failed.
+        """
+        if self._rows is None:
+            await self._batch.receive()
+        assert self._rows is not None
+        return self._rows
+
+    async def fetchone(self) -> Row | None:
+        rows = await self.fetchall()
+        return rows[0] if rows else None
+
+    def take(self, transformer: abc.Transformer, result: PGresult) -> None:
+        """Keep the rows of the statement's result."""
+        self._rows = self._read(transformer, result)
+
+
+class Batch:
+    """An asynchronous context on a connection that is in no other pipeline. On a way out by an exception nothing more is read than what was asked.
+
+    A connection that is cut off in between stays in the pipeline, and is of no more use.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._pgconn: PGconn = connection.pgconn
+        self._transformer = Transformer(connection)
+        self._sent: list[Callable[[PGresult], None]] = []  # what is done with each result to come
+        self._preparing: dict[tuple[str, tuple[int, ...]], bytes] = {}
+
+    async def __aenter__(self) -> Self:
+        self._pgconn.enter_pipeline_mode()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            await self.receive()
+        elif not issubclass(kind, Exception) or self._pgconn.status == ConnStatus.BAD:
+            return
+        elif self._sent:
+            with suppress(psycopg.Error):
+                await self._results()
+        if self._pgconn.pipeline_status != PipelineStatus.OFF:
+            self._pgconn.exit_pipeline_mode()
+
+    def ask(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[DictRow]:
+        """Send a statement; its rows are dicts."""
+        return self._ask(statement, parameters or {}, _dicts)
+
+    def ask_tuples(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[TupleRow]:
+        """`ask` with plain tuples as rows."""
+        return self._ask(statement, parameters or {}, _tuples)
+
+    async def receive(self) -> None:
+        """Read the rows of everything that was asked.
+
+        Raises:
+            psycopg.Error: of the first statement that failed; those after it were not run.
+        """
+        failed: PGresult | None = None
+        waiting = list(self._sent)
+        for take, result in zip(waiting, await self._results(), strict=True):
+            if result.status in _FAILED:
+                failed = failed or result
+            elif failed is None and result.status != _SKIPPED:
+                take(result)
+        if failed is not None:
+            raise error_from_result(failed, encoding=self._transformer.encoding)
+
+    def _ask(self, statement: LiteralString, parameters: Mapping[str, object], read: Callable[[abc.Transformer, PGresult], list[Row]]) -> Asked[Row]:
+        query, names = _compiled(statement)
+        asked = Asked(self, read)
+        given = [parameters[name] for name in names]
+        # A number in the database's own form would have a type by its size, and the statement a plan for each.
+        values = self._transformer.dump_sequence(given, [PyFormat.TEXT if isinstance(value, (int, list)) else PyFormat.AUTO for value in given])
+        formats, oids = self._transformer.formats or (), self._transformer.types or ()
+        # The cast of a parameter says its type; what is in the database's own form says it itself.
+        types = tuple(oid if form == Format.BINARY else 0 for oid, form in zip(oids, formats, strict=True))
+        name = self._prepared(statement, query, types)
+        if name is None:
+            self._pgconn.send_query_params(query, values, param_types=types, param_formats=formats, result_format=Format.BINARY)
+        else:
+            self._pgconn.send_query_prepared(name, values, param_formats=formats, result_format=Format.BINARY)
+        self._sent.append(lambda result: asked.take(self._transformer, result))
+        self._pgconn.flush()
+        return asked
+
+    def _prepared(self, statement: str, query: bytes, types: tuple[int, ...]) -> bytes | None:
+        """The name under which the server has the statement, once it has read what was sent; None on a connection that prepares none."""
+        if self.connection.prepare_threshold is None:
+            return None
+        key, kept = (statement, types), self.connection.prepared
+        name = kept.get(key)
+        if name is not None:
+            kept.move_to_end(key)
+            return name
+        if key in self._preparing:
+            return self._preparing[key]
+        while len(kept) >= MOST_PREPARED:
+            _, old = kept.popitem(last=False)
+            self._pgconn.send_query_params(b"deallocate " + old, [])
+            self._sent.append(_ignore)
+        self.connection.prepared_ever += 1
+        name = self._preparing[key] = b"batch_%d" % self.connection.prepared_ever
+        self._pgconn.send_prepare(name, query, param_types=types)
+        self._sent.append(lambda _: kept.__setitem__(key, self._preparing.pop(key)))
+        return name
+
+    async def _results(self) -> list[PGresult]:
+        if not self._sent:
+            return []
+        count, self._sent = len(self._sent), []
+        self._pgconn.pipeline_sync()
+        return await self.connection.wait(_exchange(self._pgconn, count))
+
+
+def _exchange(pgconn: PGconn, count: int) -> Generator[Wait, Ready | int, list[PGresult]]:
+    """One result for each of `count` statements, and the end of the synchronisation after them."""
+    while pgconn.flush():
+        if (yield Wait.RW) & Ready.R:
+            pgconn.consume_input()
+    results: list[PGresult] = []
+    between = False
+    while True:
+        while pgconn.is_busy():
+            yield Wait.R
+            pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:
+            if between or pgconn.status == ConnStatus.BAD:
+                raise OperationalError("the connection is lost")
+            between = True
+            continue
+        between = False
+        if result.status == ExecStatus.PIPELINE_SYNC:
+            if len(results) != count:
+                raise OperationalError("the connection is lost")
+            return results
+        results.append(result)
+
+
+@lru_cache(maxsize=2_000)
+def _compiled(statement: LiteralString) -> tuple[bytes, tuple[str, ...]]:
+    """The statement with numbered parameters, and the name of each."""
+    names: dict[str, int] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        return f"${names.setdefault(found[1], len(names) + 1)}" if found[1] else "%"
+
+    return _PLACE.sub(numbered, statement).encode(), tuple(names)
+
+
+def _tuples(transformer: abc.Transformer, result: PGresult) -> list[TupleRow]:
+    if result.status != ExecStatus.TUPLES_OK:
+        return []
+    transformer.set_pgresult(result, set_loaders=True, format=Format.BINARY)
+    return transformer.load_rows(0, result.ntuples, tuple)
+
+
+def _dicts(transformer: abc.Transformer, result: PGresult) -> list[DictRow]:
+    names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+    return [dict(zip(names, row, strict=True)) for row in _tuples(transformer, result)]
+
+
+def _ignore(_: PGresult) -> None:
+    """What a statement that is no longer kept is freed with."""
