@@ -7,7 +7,6 @@ team's shared space may not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil
@@ -22,7 +21,17 @@ from commonlore.db.errors import stated
 from commonlore.db.resident import BlockName, Nearest, ResidentVectors
 from commonlore.db.resident_reading import Held, ask_held, without_notes
 from commonlore.db.session import TeamTransaction
-from commonlore.db.sql import statements
+from commonlore.db.statements import (
+    FILTERED_FRONTIER,
+    FRONTIER,
+    NEAR,
+    OPEN_FRONTIER,
+    OPEN_NEAR,
+    OPEN_RESIDENT,
+    PAST_FILTERED_FRONTIER,
+    PAST_FRONTIER,
+    RESIDENT,
+)
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.db.vectors import UuidArray, as_halfvec, of_contract
 from commonlore.domain.policy import RankingPolicy
@@ -44,49 +53,8 @@ _ALL = 2_147_483_647
 # Within the bound that the sample of a space sets, this many times the parts that are wanted are expected, and at least the
 # parts nearer than its twelfth: then less than is wanted lies within once in hundreds of searches.
 _EXPECTED, _LEAST_PLACE = 2.5, 12
-_COMMENT = re.compile(r"[ \t]*--[^\n]*")
 
 
-def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str, LiteralString]:
-    """The statements of a subject with the condition of eligibility, now or in a view of another time, and other fragments, put in place."""
-    history = statements("history")
-    condition = history["relationship_past"] if past else statements("hydrate")["relationship_eligible"]
-    fragments = {"words": statements("frontier")["document_words"], **fragments}
-    pieces = {"{eligible}": condition, "{past}": condition, **{"{" + name + "}": text for name, text in fragments.items()}}
-    # A fragment stands before those that it is made of.
-    pieces |= {
-        "{effective}": history["support_effective"],
-        "{granted}": history["support_granted"],
-        "{gone}": history["evidence_gone"],
-        "{end}": history["relationship_end"],
-    }
-    complete: dict[str, LiteralString] = {}
-    for name, text in statements(subject).items():
-        for place, piece in pieces.items():
-            text = text.replace(place, piece)
-        # Without comments and indents: psycopg parses a statement of more than 4,096 characters anew each time.
-        complete[name] = " ".join(_COMMENT.sub("", text).split())
-    return complete
-
-
-_GATE = statements("frontier")["evidence_gate"]
-_NARROW: dict[str, Any] = {"filter": statements("frontier")["evidence_filter"], "narrowing": statements("frontier")["relationship_narrowing"]}
-_WIDE: dict[str, Any] = {"filter": "true", "narrowing": "true"}
-FRONTIER = complete("frontier", gate=_GATE, **_WIDE)
-# What is read of a space whose relationships cannot be searched by their words.
-STATISTICS_WITHOUT_WORDS = complete("frontier", words="null::jsonb")["read_statistics"]
-# The same without a gate that could refuse nothing: it would cost a tenth of the search.
-OPEN_FRONTIER = complete("frontier", gate="true", **_WIDE)
-# In a view of another time nothing is gated but what the caller has: exclusions say what counts now.
-PAST_FRONTIER = complete("frontier", past=True, gate=_GATE, **_WIDE)
-FILTERED_FRONTIER = complete("frontier", gate=_GATE, **_NARROW)
-PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
-# Where a space's vectors have an index of their own; a filter is never searched by it.
-NEAR = complete("near", gate=_GATE)
-OPEN_NEAR = complete("near", gate="true")
-# Where the process keeps a space's vectors.
-RESIDENT = complete("resident", gate=_GATE)
-OPEN_RESIDENT = complete("resident", gate="true")
 Rows = Asked[TupleRow] | Sequence[TupleRow] | None
 
 

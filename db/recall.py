@@ -16,11 +16,12 @@ from commonlore.db.batch import Asked
 from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
-from commonlore.db.frontier import FRONTIER, STATISTICS_WITHOUT_WORDS, Frontier, complete, view_parameters
+from commonlore.db.frontier import Frontier, view_parameters
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
+from commonlore.db.statements import FRONTIER, HISTORY, HYDRATE, STATISTICS_WITHOUT_WORDS
 from commonlore.db.vectors import UuidArray
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
@@ -38,9 +39,6 @@ from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, TemporalView
-
-HYDRATE = complete("hydrate")
-HISTORY = complete("history", past=True)
 
 
 class SpacesLastRead:

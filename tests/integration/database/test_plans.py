@@ -12,9 +12,8 @@ import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from commonlore.db.frontier import FRONTIER, OPEN_FRONTIER, OPEN_RESIDENT
-from commonlore.db.recall import HYDRATE
 from commonlore.db.sql import statements
+from commonlore.db.statements import FRONTIER, HYDRATE, OPEN_FRONTIER, OPEN_RESIDENT
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase, clone, drop
 

@@ -8,9 +8,18 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from commonlore.db.frontier import FILTERED_FRONTIER, FRONTIER, NEAR, OPEN_FRONTIER, PAST_FILTERED_FRONTIER, PAST_FRONTIER, RESIDENT
-from commonlore.db.recall import HISTORY, HYDRATE
 from commonlore.db.sql import statements, subjects
+from commonlore.db.statements import (
+    FILTERED_FRONTIER,
+    FRONTIER,
+    HISTORY,
+    HYDRATE,
+    NEAR,
+    OPEN_FRONTIER,
+    PAST_FILTERED_FRONTIER,
+    PAST_FRONTIER,
+    RESIDENT,
+)
 from tests.support.databases import TestDatabase, clone, drop
 
 # Texts that are put into others and are no statement themselves.

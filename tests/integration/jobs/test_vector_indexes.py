@@ -14,8 +14,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from commonlore.db.backlog import sweep
-from commonlore.db.frontier import NEAR, OPEN_NEAR
 from commonlore.db.settings import read_settings
+from commonlore.db.statements import NEAR, OPEN_NEAR
 from commonlore.db.vector_indexes import index_builder
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, TEND_VECTOR_INDEXES, JobFailed

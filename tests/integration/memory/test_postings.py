@@ -13,10 +13,10 @@ import pytest
 
 from commonlore.db import postings
 from commonlore.db.backlog import SpaceBacklog
-from commonlore.db.frontier import OPEN_FRONTIER
 from commonlore.db.postings import remove_parts
 from commonlore.db.session import TeamTransaction, make_pool, team_transaction
 from commonlore.db.sql import statements
+from commonlore.db.statements import OPEN_FRONTIER
 from commonlore.domain.projection.posting import count_terms
 from commonlore.domain.recall.lexical import LexicalStatistics, weigh
 from tests.support.memory import Holder, Memory, contexts, shown
