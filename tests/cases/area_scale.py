@@ -187,7 +187,7 @@ def a_crowd_beside_a_team_is_not_to_be_felt(world: World) -> None:
         touched = [_touched(database, actor, QUERY, PlacedEmbedder()) for database, actor in ((alone, quiet), (crowded, beside))]
 
     medians = [sorted(values)[30] for values in times.values()]
-    assert abs(medians[0] - medians[1]) < max(0.25 * min(medians), 0.005)
+    assert max(medians) < 2 * min(medians)
     assert 40 < max(touched) < 2_000  # the team's 40 rows some times over, whatever the plan
 
 

@@ -37,7 +37,7 @@ def rows_touched(database: TestDatabase, ask: Callable[[Service], object], embed
 def _counted(database: TestDatabase) -> int:
     """The counts once every other connection is gone."""
     with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while _one(connection, _CONNECTIONS):
             assert time.monotonic() < deadline, "a connection stays open"
             time.sleep(0.02)

@@ -44,7 +44,7 @@ class Valkey:
     def start(self) -> None:
         command = [str(binary()), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(self._folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         with redis.Redis(port=self.port) as client:
             while True:
                 with suppress(redis.RedisError):

@@ -58,7 +58,7 @@ class Call:
         self.writer.write(BODY)
 
     async def answer(self) -> tuple[int, bytes]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             head = await self.reader.readuntil(b"\r\n\r\n")
         self.writer.close()
         return int(head.split(b" ", 2)[1]), head
@@ -71,7 +71,7 @@ async def called(port: int) -> Call:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not condition():  # noqa: ASYNC110  what is waited for has no event
             await asyncio.sleep(0.005)
 

@@ -107,7 +107,7 @@ def eventually() -> Callable[[Callable[[], bool]], None]:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not true():
         if time.monotonic() > deadline:
             raise TimeoutError

@@ -45,7 +45,7 @@ async def a_worker(memory: Memory, **rules: Any) -> AsyncIterator[None]:
             task.result()
 
 
-async def until(memory: Memory, statement: str, wanted: list[tuple[Any, ...]], seconds: float = 30) -> None:
+async def until(memory: Memory, statement: str, wanted: list[tuple[Any, ...]], seconds: float = 120) -> None:
     """Wait for rows to be as they should."""
     end = time.monotonic() + seconds
     while (found := memory.sql(statement)) != wanted:

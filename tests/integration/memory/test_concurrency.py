@@ -209,7 +209,7 @@ async def test_a_cancelled_remember_stores_all_or_nothing(database: TestDatabase
 
         assert cuts >= 20
         await clean(memory)
-        await asyncio.wait_for(memory.relate(ann, "Last likes Zig.", "Last", "likes", "Zig"), 5)
+        await asyncio.wait_for(memory.relate(ann, "Last likes Zig.", "Last", "likes", "Zig"), 60)
         counts = memory.sql(
             "select (select count(*) from commonlore.submission), (select count(*) from commonlore.submission where result is not null), "
             "(select count(*) from commonlore.evidence), (select count(*) from commonlore.relationship), (select count(*) from commonlore.relationship_support), "

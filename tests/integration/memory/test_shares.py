@@ -19,7 +19,7 @@ from tests.support.memory import Memory
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not condition():  # noqa: ASYNC110  what is waited for has no event
             await asyncio.sleep(0.005)
 
@@ -62,7 +62,7 @@ async def test_a_forged_key_takes_nothing_from_the_team_that_it_names(database: 
     assert ["credential_invalid"] * 8 == [item.code for item in outcomes if isinstance(item, CommonloreError)]
 
 
-@pytest.mark.parametrize(("left_s", "expected"), [(None, (20_000, 20_000)), (3.0, (2_000, 3_000)), (60.0, (55_000, 60_000))])
+@pytest.mark.parametrize(("left_s", "expected"), [(None, (20_000, 20_000)), (15.0, (1_000, 15_000)), (90.0, (30_000, 90_000))])
 async def test_a_statement_may_take_what_the_request_has_left(database: TestDatabase, left_s: float | None, expected: tuple[int, int]) -> None:
     async with Memory.open(database) as memory:
         ann = await memory.key()

@@ -52,6 +52,18 @@ class Slow(ServedHashEmbedder):
         return made
 
 
+class Unanswering(ServedHashEmbedder):
+    """Never answers; `asked` is set by the first question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def embed_texts(self, texts: Any) -> Vectors:
+        self.asked.set()
+        return await asyncio.Future()
+
+
 def shared_space(memory: Memory, holder: Holder) -> UUID:
     found: UUID = memory.sql("select space_id from commonlore.space where team_id = %s and space_kind = 'team_shared'", holder.team_id)[0][0]
     return found
@@ -142,13 +154,15 @@ async def test_an_embedder_that_is_down_fails_the_job_and_nothing_else(memory: M
 async def test_a_worker_killed_between_reading_and_storing_loses_nothing(memory: Memory) -> None:
     ann = await waiting_texts(memory, 30)
     space_id = shared_space(memory, ann)
-    async with as_worker(memory, Slow()) as worker:
+    embedder = Unanswering()
+    async with as_worker(memory, embedder) as worker:
         task = asyncio.ensure_future(embed_parts(worker.adapters, team_id=ann.team_id, space_id=space_id))
-        await asyncio.sleep(0.06)
+        await embedder.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         killed = vectors(memory)
+    async with as_worker(memory) as worker:
         await embed_parts(worker.adapters, team_id=ann.team_id, space_id=space_id)
 
     assert ((0, 0), (32, 2), []) == (killed, vectors(memory), backlog(memory))

@@ -53,7 +53,7 @@ async def kill_at(memory: Memory, place: str) -> None:
     assert -signal.SIGKILL == died.returncode
 
 
-async def until(memory: Memory, ann: Holder, wanted: dict[int, str], seconds: float = 60) -> None:
+async def until(memory: Memory, ann: Holder, wanted: dict[int, str], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while (found := await states(memory, ann)) != wanted:
         assert time.monotonic() < end, found

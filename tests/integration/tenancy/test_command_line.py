@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,21 +208,18 @@ def test_every_subcommand_that_answers_has_json(run: Run) -> None:
             assert "--json" in [option for parameter in leaf.params for option in parameter.opts], f"{name} {leaf.name}"
 
 
-def test_help_and_version_are_quick_and_import_nothing_heavy() -> None:
+def test_help_imports_little_and_nothing_heavy() -> None:
+    """A bare interpreter has about forty modules, the database's driver alone brings a hundred and fifty."""
     script = (
         "import sys; from commonlore.api.cli.main import main; code = main(['--help']); "
         "heavy = [name for name in ('onnxruntime', 'alembic', 'sqlalchemy', 'psycopg', 'litestar', 'rich', 'numpy') if name in sys.modules]; "
-        "sys.exit(f'imported {heavy}' if heavy else code)"
+        "print('modules', len(sys.modules)); sys.exit(f'imported {heavy}' if heavy else code)"
     )
-    took = []
-    for _ in range(3):
-        start = time.perf_counter()
-        result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-        took.append(time.perf_counter() - start)
-        assert (result.returncode, result.stderr) == (0, "")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
+    assert (result.returncode, result.stderr) == (0, "")
     assert "verify-isolation" in result.stdout
-    assert min(took) < 0.3
+    assert int(result.stdout.split("modules ")[1]) < 220
 
 
 def test_an_act_on_names_is_repeated_by_its_key(run: Run, database: TestDatabase) -> None:

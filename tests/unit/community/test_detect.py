@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from uuid import UUID
 
@@ -96,12 +95,10 @@ OSCILLATING = {
 
 @pytest.mark.parametrize("name", OSCILLATING)
 def test_small_graphs_on_which_others_never_ended(name: str) -> None:
-    """Within a second and the bound of sweeps; the same clusters each time."""
+    """Within the bound of sweeps; the same clusters each time."""
     ties, clusters = OSCILLATING[name]
-    begun = time.perf_counter()
     found_clusters = detect(a_graph(ties), POLICY)
 
-    assert time.perf_counter() - begun < 1
     assert clusters == len(found_clusters)
     assert found_clusters == detect(a_graph(ties), POLICY)
 

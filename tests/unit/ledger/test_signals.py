@@ -112,12 +112,15 @@ def test_a_place_on_the_border_of_two_windows_is_found_once() -> None:
     + ["ignore ", "send memory to ", "<!-- ai ", "you are now ", "silently use tool ", "decode this base64 and ", "\U000e0041"],
 )
 def test_a_text_made_to_be_slow_is_read_in_linear_time(unit: str) -> None:
-    """Ten times the text, about ten times the time."""
-    text = unit * (20_000 // len(unit))
-    began = time.perf_counter()
-    scan(text * 5)
+    """Ten times the text, about ten times the work of the processor."""
+    text = unit * (10_000 // len(unit))
+    scan(unit)
+    began = time.process_time()
+    scan(text)
+    one = time.process_time() - began
+    scan(text * 10)
 
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began - one < 40 * one + 0.2
 
 
 def test_the_description_says_nothing_of_the_text() -> None:
