@@ -41,6 +41,8 @@ _COLUMN_OF = {
     "objects": "entity_id",
 }
 _SETS = ("own ids", "foreign ids", "own ids in the past")
+# What a statement must hold to change a row: one of these words, or a function of ours, which may do anything.
+_MAY_WRITE = re.compile(r"\b(insert|update|delete|merge|truncate)\b|\bcommonlore\.\w+\(", re.IGNORECASE)
 _VECTOR = "[" + ",".join("1" for _ in range(384)) + "]"
 
 
@@ -88,26 +90,28 @@ def _run_all(admin: Connection[DictRow], population: Population, marked: list[tu
         if locks in ("predicates", "neither"):
             for table in tables:
                 admin.execute(sql.SQL("alter table {} disable row level security").format(sql.Identifier("commonlore", table)))
+        enter(admin, population.open)
         for _, _, statement in marked:
             text = statement if locks in ("both", "predicates") else without_predicates(statement)
-            touched = [table for table in tables if re.search(rf"commonlore\.{table}\b", statement)]
-            results.append([_run(admin, population, text, _parameters(statement, population, label), touched) for label in _SETS])
+            touched = [table for table in tables if re.search(rf"commonlore\.{table}\b", statement)] if _MAY_WRITE.search(statement) else []
+            results.append([_run(admin, population.open, text, _parameters(statement, population, label), touched) for label in _SETS])
     return results
 
 
-def _run(admin: Connection[DictRow], population: Population, text: str, parameters: dict[str, Any], touched: list[str]) -> Outcome:
-    """As the first role that is granted what the statement needs."""
+def _run(admin: Connection[DictRow], own: SampleSpace, text: str, parameters: dict[str, Any], touched: list[str]) -> Outcome:
+    """As the first role that is granted what the statement needs. `touched`: the tables in which it may change a row."""
     answer, foreign = "no role may run it", ""
     for role in _ROLES:
         try:
             with admin.transaction(force_rollback=True):
-                enter(admin, population.open)
                 admin.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
                 cursor = admin.execute(text.encode(), parameters)
                 rows = cursor.fetchall() if cursor.description else []
                 answer = f"{cursor.rowcount} rows: {sorted(map(repr, rows))}"
-                admin.execute("reset role")
-                return Outcome(answer, _foreign_state(admin, population.open, touched), refused=False)
+                if touched:
+                    admin.execute("reset role")
+                    foreign = _foreign_state(admin, own, touched)
+                return Outcome(answer, foreign, refused=False)
         except psycopg.errors.InsufficientPrivilege as error:
             answer = f"refused {error.sqlstate}"
             if "row-level security" in str(error):

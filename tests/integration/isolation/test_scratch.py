@@ -211,7 +211,13 @@ def test_a_join_on_the_team_carries_the_predicate_over(scratch: Scratch) -> None
     assert unlocked(scratch.admin, statement) == []
 
 
-def test_with_the_policies_gone_the_policies_alone_do_not_isolate(scratch: Scratch) -> None:
+def _some() -> list[tuple[str, str, str]]:
+    """Every third statement: what one lock lets through without the other is to be seen in many, not in each."""
+    return list(named_statements())[::3]
+
+
+def test_with_the_policies_gone_the_policies_alone_do_not_isolate(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "named_statements", lambda: iter(_some()))
     for table in TABLES:
         scratch.admin.execute(f"alter table commonlore.{table} disable row level security".encode())
     try:
@@ -230,7 +236,7 @@ def test_with_the_predicates_gone_the_predicates_alone_do_not_isolate(scratch: S
         (subject, name, without_predicates(statement) + "\n-- tenant predicates removed") if "-- tenant" in statement else (subject, name, statement)
         for subject, name, statement in named_statements()
     ]
-    monkeypatch.setattr(locks, "named_statements", lambda: iter(stripped))
+    monkeypatch.setattr(locks, "named_statements", lambda: iter(stripped[::3]))
     monkeypatch.setattr(plans, "named_statements", lambda: iter(stripped))
 
     failed = [check for check in locks.lock_checks(scratch.admin, scratch.population) if not check.passed]

@@ -17,6 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from commonlore.api.cli.main import SUBCOMMANDS, cli, main
+from commonlore.db.isolation import locks
 from commonlore.db.session import actor_transaction, make_pool
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.key import parse
@@ -159,7 +160,10 @@ def test_a_broken_lock_is_named_and_exits_with_1(run: Run, database: TestDatabas
     assert [check["subject"] for check in found["live"] if not check["passed"]] == ["evidence"]
 
 
-def test_a_scratch_proof_makes_and_drops_its_own_database(run: Run, database: TestDatabase, tmp_path: Path) -> None:
+def test_a_scratch_proof_makes_and_drops_its_own_database(run: Run, database: TestDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With some of the statements; `tests/integration/isolation` runs them all."""
+    some = list(locks.named_statements())[::20]
+    monkeypatch.setattr(locks, "named_statements", lambda: iter(some))
     (tmp_path / "roles.json").write_text(json.dumps(passwords()), "utf-8")
     with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
         found = document(run, "verify-isolation", "--scratch")
