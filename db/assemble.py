@@ -44,7 +44,7 @@ class Adapters:
     new_id: NewId = new_id
     indexes: VectorIndexPolicy = field(default_factory=VectorIndexPolicy)
     owner_conninfo: str | None = field(default=None, repr=False)
-    resident: ResidentVectors = field(default_factory=ResidentVectors, repr=False)
+    resident: ResidentVectors | None = field(default=None, repr=False)
     home: Path | None = None
 
     def receipts_signed_by(self) -> ReceiptKey:
@@ -101,7 +101,7 @@ async def assemble(
             timeout_ms=settings.request_timeout_ms,
             indexes=indexes,
             owner_conninfo=owner_conninfo,
-            resident=ResidentVectors(settings.resident_vectors_mb * 1_000_000),
+            resident=ResidentVectors(settings.resident_vectors_mb * 1_000_000) if settings.resident_vectors_mb else None,
             home=settings.home,
         )
     finally:

@@ -14,7 +14,8 @@ def complete(subject: str, *, past: bool = False, **fragments: str) -> dict[str,
     """The statements of a subject with the condition of eligibility, now or in a view of another time, and other fragments, put in place."""
     history = statements("history")
     condition = history["relationship_past"] if past else statements("hydrate")["relationship_eligible"]
-    fragments = {"words": statements("frontier")["document_words"], **fragments}
+    frontier = statements("frontier")
+    fragments = {"words": frontier["document_words"], "sample": frontier["evidence_sample"], **fragments}
     pieces = {"{eligible}": condition, "{past}": condition, **{"{" + name + "}": text for name, text in fragments.items()}}
     # A fragment stands before those that it is made of.
     pieces |= {

@@ -182,24 +182,28 @@ group by c.evidence_id
 order by score desc, c.evidence_id
 limit %(depth)s::int;
 
+-- name: evidence_sample
+-- How far a query is from a fixed sample of the texts: the first parts of those whose ids end lowest. Put in place of {sample}.
+select v.embedding <#> %(vector)s::halfvec as distance
+from commonlore.evidence_vector_1 v
+where v.evidence_id = any(array(
+      select p.evidence_id from commonlore.evidence_part p
+      where p.part_no = 0
+        and p.team_id = %(team_id)s::uuid -- tenant
+        and p.space_epoch = %(space_epoch)s::bigint -- tenant
+      order by "right"(p.evidence_id::text, 12)
+      limit %(sample)s::int))
+  and v.part_no = 0
+  and v.team_id = %(team_id)s::uuid -- tenant
+  and v.space_epoch = %(space_epoch)s::bigint -- tenant
+
 -- name: evidence_vector
 -- Evidence by the inner product of its best part, exact over the space, ties by id; with the mean and the standard deviation
--- of the query's scores over a fixed sample: the first parts of the texts whose ids end lowest.
+-- of the query's scores over `evidence_sample`.
 -- Reads the covering key of the vector table. What lies beyond the `bound_place`-th nearest of the sample is not even sorted;
 -- where too little lies within, everything is looked at after all. A place of 0 sets no bound.
 with sample as materialized (
-    select v.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.evidence_vector_1 v
-    where v.evidence_id = any(array(
-          select p.evidence_id from commonlore.evidence_part p
-          where p.part_no = 0
-            and p.team_id = %(team_id)s::uuid -- tenant
-            and p.space_epoch = %(space_epoch)s::bigint -- tenant
-          order by "right"(p.evidence_id::text, 12)
-          limit %(sample)s::int))
-      and v.part_no = 0
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+    {sample}
 ), bound as materialized (
     select coalesce((select s.distance from sample s where %(bound_place)s::int > 0
                      order by s.distance offset greatest(%(bound_place)s::int - 1, 0) limit 1), 'infinity') as distance

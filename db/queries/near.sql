@@ -6,18 +6,7 @@
 -- As `evidence_vector` of the frontier, but the nearest parts are those that the index finds; where it finds less than is wanted,
 -- the search is exact after all.
 with sample as materialized (
-    select v.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.evidence_vector_1 v
-    where v.evidence_id = any(array(
-          select p.evidence_id from commonlore.evidence_part p
-          where p.part_no = 0
-            and p.team_id = %(team_id)s::uuid -- tenant
-            and p.space_epoch = %(space_epoch)s::bigint -- tenant
-          order by "right"(p.evidence_id::text, 12)
-          limit %(sample)s::int))
-      and v.part_no = 0
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+    {sample}
 ), near as materialized (
     select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
     from commonlore.evidence_vector_1 c

@@ -45,18 +45,7 @@ where v.generation = %(generation)s::int and v.arrived > '0' and v.arrived >= %(
 -- `within`; where fewer parts than are wanted lie within it (some are gone, or a gate refuses them), the search is exact over the space.
 -- `is_short` says whether it was. A `within` of infinity: there are no others.
 with sample as materialized (
-    select v.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.evidence_vector_1 v
-    where v.evidence_id = any(array(
-          select p.evidence_id from commonlore.evidence_part p
-          where p.part_no = 0
-            and p.team_id = %(team_id)s::uuid -- tenant
-            and p.space_epoch = %(space_epoch)s::bigint -- tenant
-          order by "right"(p.evidence_id::text, 12)
-          limit %(sample)s::int))
-      and v.part_no = 0
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
+    {sample}
 ), near as materialized (
     select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
     from commonlore.evidence_vector_1 c

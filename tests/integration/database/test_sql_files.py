@@ -27,6 +27,7 @@ FRAGMENTS = {
     ("frontier", "evidence_gate"),
     ("frontier", "evidence_filter"),
     ("frontier", "document_words"),
+    ("frontier", "evidence_sample"),
     ("frontier", "relationship_narrowing"),
     ("hydrate", "relationship_eligible"),
     *(("history", name) for name in ("relationship_past", "support_effective", "support_granted", "evidence_gone", "relationship_end")),

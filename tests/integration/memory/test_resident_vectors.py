@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from commonlore.api.service import MemoryOperations
+from commonlore.db.assemble import assemble
 from commonlore.db.resident import BlockName, ResidentVectors
+from commonlore.db.settings import read_settings
 from commonlore.db.vectors import UuidArray
 from commonlore.domain.ids import new_id
 from commonlore.domain.policy import RankingPolicy
 from tests.support.databases import TestDatabase
-from tests.support.memory import Holder, Memory, contexts, kept_vectors, shown
+from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts, kept_vectors, shown
 
 WORDS = ("pelican", "quartz", "harbour", "ledger", "violin", "comet", "meadow", "anchor", "saffron", "glacier", "orchid", "beacon")
 # Few candidates, so that small spaces have many more than are wanted.
@@ -234,3 +237,10 @@ async def test_many_ids_are_one_parameter(memory: Memory, count: int) -> None:
         row = await cursor.fetchone()
 
     assert {"given": ids, "entries": ids} == row
+
+
+@pytest.mark.parametrize("megabytes", [0, 1])
+async def test_a_process_that_is_to_keep_none_has_no_place_for_them(database: TestDatabase, tmp_path: Path, megabytes: int) -> None:
+    settings = read_settings({"COMMONLORE_HOME": str(tmp_path), "COMMONLORE_RESIDENT_VECTORS_MB": str(megabytes)})
+    async with assemble(database.serving_conninfo, settings, name="test", make_embedder=ServedHashEmbedder) as adapters:
+        assert (megabytes > 0) == (adapters.resident is not None)
