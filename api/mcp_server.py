@@ -134,11 +134,15 @@ def make_server(operations: Operations, caller_of: Callable[[ServerRequestContex
         # Without the raw text nothing is known of it, so every string is looked at.
         arguments = caller.arguments if caller.arguments is not None else Parsed(params.arguments or {}, suspect=True)
         outcome = await call_tool(operations, spec, arguments, caller)
-        content: dict[str, object] = msgspec.to_builtins(outcome.content)
-        text = msgspec.json.encode(content).decode("utf-8")
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content, is_error=outcome.failed)
+        return result_of(msgspec.to_builtins(outcome.content), failed=outcome.failed)
 
     return named_server(on_call_tool)
+
+
+def result_of(content: dict[str, object], *, failed: bool) -> CallToolResult:
+    """An answer as MCP has it: structured, and the same as a text."""
+    text = msgspec.json.encode(content).decode("utf-8")
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content, is_error=failed)
 
 
 def named_server(on_call_tool: Callable[[ServerRequestContext[Any, Any], CallToolRequestParams], Awaitable[CallToolResult]]) -> Server[Any]:

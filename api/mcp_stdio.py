@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolRequestParams, CallToolResult, TextContent
+from mcp_types import CallToolRequestParams, CallToolResult
 
-from commonlore.api.mcp_server import named_server, unknown_tool
+from commonlore.api.mcp_server import named_server, result_of, unknown_tool
 from commonlore.api.operations import TOOLS, ToolSpec
 from commonlore.api.problems import internal_failure, problem_body
 from commonlore.client import AsyncClient, ClientError, NotAnswered, ServiceError
@@ -41,8 +40,7 @@ def make_server(client: AsyncClient) -> Server[Any]:
         if spec is None:
             raise unknown_tool(str(new_id()))
         content, failed = await _call(client, spec, params.arguments or {})
-        text = msgspec.json.encode(content).decode("utf-8")
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content, is_error=failed)
+        return result_of(content, failed=failed)
 
     return named_server(on_call_tool)
 

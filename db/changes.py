@@ -5,9 +5,10 @@ Whoever writes holds the ledger lock of the space.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 import msgspec
@@ -72,8 +73,9 @@ async def write_changes(
             await transaction.execute(_ROWS["recount"], relationship_ids=touched)
         if settled:
             await transaction.execute(_ROWS["settle_eligibility"], relationship_ids=settled, now=now)
+        count = cache(count_terms)
         for generation in generations:
-            await write_documents(transaction, generation, changes.documents, vectors)
+            await write_documents(transaction, generation, changes.documents, vectors, count)
     await review_conflicts(transaction, settled, profile_id=profile_id, now=now)
     return any(row.document_text not in vectors for row in changes.documents)
 
@@ -84,12 +86,16 @@ async def _rows(transaction: TeamTransaction, name: str, rows: Sequence[msgspec.
 
 
 async def write_documents(
-    transaction: TeamTransaction, kept: KeptGeneration, documents: Sequence[DocumentRow], vectors: Mapping[str, Vectors]
+    transaction: TeamTransaction,
+    kept: KeptGeneration,
+    documents: Sequence[DocumentRow],
+    vectors: Mapping[str, Vectors],
+    count: Callable[[str], TermCounts] = count_terms,
 ) -> None:
     """Documents with their postings and statistics, and the vectors that are there; the others wait.
 
     Vectors count for the contract that they were made under. What a document replaces is, in a generation that recalls do
-    not read, its text there.
+    not read, its text there. `count`: what counts the terms of a text, where several generations take the same documents.
     """
     if not documents:
         return
@@ -103,7 +109,7 @@ async def write_documents(
     replaced = [row.relationship_id for row in documents if row.replaces is not None]
     if replaced:
         await transaction.execute(of_contract(_ROWS["forget_vectors"], kept.contract_id), generation=generation, relationship_ids=replaced)
-    await _postings(transaction, generation, documents)
+    await _postings(transaction, generation, documents, count)
     embedded = [row for row in documents if row.document_text in vectors]
     if embedded:
         await transaction.execute(
@@ -142,16 +148,12 @@ async def _as_they_stand(transaction: TeamTransaction, generation: int, document
     return [structs.replace(row, replaces=found.get(row.relationship_id)) for row in documents]
 
 
-async def _postings(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow]) -> None:
-    counted = [(str(row.relationship_id), count_terms(row.document_text), _counted(row.replaces)) for row in documents]
+async def _postings(transaction: TeamTransaction, generation: int, documents: Sequence[DocumentRow], count: Callable[[str], TermCounts]) -> None:
+    counted = [(str(row.relationship_id), count(row.document_text), None if row.replaces is None else count(row.replaces)) for row in documents]
     added = [PostedText(key, 0, new.length, new.frequencies) for key, new, old in counted if old is None]
     exchanged = [replaced_postings(key, new, old) for key, new, old in counted if old is not None]
     await post_documents(transaction, generation, [*added, *(new for new, _ in exchanged)], [old for _, old in exchanged])
     await note_statistics(transaction, generation, document_statistics([(new, old) for _, new, old in counted]))
-
-
-def _counted(text: str | None) -> TermCounts | None:
-    return None if text is None else count_terms(text)
 
 
 async def note_statistics(transaction: TeamTransaction, generation: int, difference: StatisticsDifference) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from commonlore.domain.correct.identity import Held, Move, Plan, Standing
 from commonlore.domain.ids import new_id
 from commonlore.domain.ledger.relationship import Statement
 from commonlore.domain.projection.document import RelationshipWording, render
+from commonlore.domain.projection.posting import count_terms
 from commonlore.domain.remember.changes import DocumentRow
 
 _SQL = statements("identity")
@@ -119,8 +121,9 @@ async def write_plan(
     touched = [*targets, *(held.relationship_id for held, _, _ in plan.displaced), *(row.relationship_id for row in sources)]
     await settle_counts(transaction, touched, actor_profile_id, now)
     documents = [_document(item) for item in created]
+    count = cache(count_terms)
     for generation in await kept_generations(transaction):
-        await write_documents(transaction, generation, documents, {})
+        await write_documents(transaction, generation, documents, {}, count)
     if documents:
         await enqueue_embedding(transaction, space_id)
     await rewrite(transaction, space_id, [key for key, target in targets.items() if key not in made and target.valid_to != before[key]])

@@ -9,7 +9,7 @@ import psycopg
 
 from commonlore.domain.errors import OperatorError
 
-_LOCK = 0x636F6D6D6F6E6C6D  # "commonlm"; one migration of a database at a time
+MIGRATION_LOCK = 0x636F6D6D6F6E6C6D  # "commonlm"; one migration of a database at a time
 
 
 def scripts() -> Path:
@@ -47,7 +47,7 @@ def upgrade(migrator_conninfo: str, *, to: str | None = None) -> tuple[str | Non
     """
     head = to or head_revision()
     with psycopg.connect(migrator_conninfo, autocommit=True) as lock:
-        lock.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
+        lock.execute("select pg_advisory_lock(%s::bigint)", (MIGRATION_LOCK,))
         before = current_revision(lock)
         if before is not None and before > head:
             raise OperatorError("migration_failed", f"the database is at revision {before}, newer than this program ({head}); update the program")

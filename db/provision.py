@@ -19,7 +19,7 @@ from psycopg import sql
 from commonlore.domain.errors import OperatorError
 
 ROLES = ("commonlore_migrator", "commonlore_app", "commonlore_worker")
-_LOCK = 0x636F6D6D6F6E6C6F  # "commonlo"; one provisioning of a database at a time
+PROVISION_LOCK = 0x636F6D6D6F6E6C6F  # "commonlo"; one provisioning of a database at a time
 _TRIES = 5
 
 
@@ -52,7 +52,7 @@ def provision(admin_conninfo: str, passwords: Mapping[str, str]) -> None:
     with psycopg.connect(admin_conninfo, autocommit=True) as connection:
         if connection.info.server_version < 160000:
             raise OperatorError("database_too_old", f"the server is PostgreSQL {connection.info.server_version // 10000}; 16 or newer is needed")
-        connection.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
+        connection.execute("select pg_advisory_lock(%s::bigint)", (PROVISION_LOCK,))
         _settle(connection, passwords)
 
 

@@ -36,6 +36,25 @@ space_option = click.option(
 )
 
 
+def require_url(url: str) -> None:
+    """
+    Raises:
+        OperatorError: `settings_invalid`, it is no address of a service.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
+
+
+def require_key(key: str | None) -> str:
+    """
+    Raises:
+        OperatorError: `settings_invalid`, it is no key.
+    """
+    if key is None or parse(key) is None:
+        raise OperatorError("settings_invalid", "a key of this service is needed: set COMMONLORE_KEY (commonlore key create makes one)")
+    return key
+
+
 def post(url: str, key: str | None, operation: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """The status and the answer of `POST /v1/<operation>`.
 
@@ -44,10 +63,8 @@ def post(url: str, key: str | None, operation: str, body: dict[str, Any]) -> tup
     """
     import httpx
 
-    if key is None or parse(key) is None:
-        raise OperatorError("settings_invalid", "a key of this service is needed: set COMMONLORE_KEY (commonlore key create makes one)")
-    if not url.startswith(("http://", "https://")):
-        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
+    key = require_key(key)
+    require_url(url)
     try:
         # A key must reach the named service only, so neither a proxy of the environment nor a redirect is followed.
         with httpx.Client(trust_env=False, follow_redirects=False, timeout=60) as client:

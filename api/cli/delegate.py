@@ -8,12 +8,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from commonlore.api.cli.calling import service_options
+from commonlore.api.cli.calling import require_key, require_url, service_options
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.delegating import Delegate, DelegateOptions, DelegateSummary, Told
 from commonlore.domain.delegation.kind import ALL_KINDS, Kind
 from commonlore.domain.errors import OperatorError
-from commonlore.domain.tenancy.key import parse
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -100,10 +99,8 @@ async def _run(output: Output, url: str, key: str | None, endpoint: str, endpoin
     """
     import httpx
 
-    if key is None or parse(key) is None:
-        raise OperatorError("settings_invalid", "a key of this service is needed: set COMMONLORE_KEY (commonlore key create makes one)")
-    if not url.startswith(("http://", "https://")):
-        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
+    key = require_key(key)
+    require_url(url)
     _require_endpoint(endpoint, endpoint_key)
 
     def tell(told: Told, summary: DelegateSummary) -> None:

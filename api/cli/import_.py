@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
+from commonlore.api.cli.calling import require_key, require_url
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.importing import MOST_LINES, ImportOptions, ImportSummary, Progress, count_lines, run_import
-from commonlore.domain.errors import OperatorError
-from commonlore.domain.tenancy.key import parse
 
 
 @click.command("import")
@@ -78,10 +77,8 @@ async def import_into(url: str, key: str | None, file: Path, options: ImportOpti
     """
     import httpx
 
-    if key is None or parse(key) is None:
-        raise OperatorError("settings_invalid", "a key of this service is needed: set COMMONLORE_KEY (commonlore key create makes one)")
-    if not url.startswith(("http://", "https://")):
-        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
+    key = require_key(key)
+    require_url(url)
     limits = httpx.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency)
     # A key must reach the named service only, so neither a proxy of the environment nor a redirect is followed.
     async with httpx.AsyncClient(

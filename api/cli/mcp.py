@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from commonlore.api.cli.calling import require_url
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.tenancy.key import parse
 
@@ -25,8 +26,7 @@ def mcp(url: str, key_file: Path | None) -> None:
     The key comes from COMMONLORE_KEY or a file, never from the command line, which other users see. What is said goes to standard error.
     """
     key = _read_key(key_file)
-    if not url.startswith(("http://", "https://")):
-        raise OperatorError("settings_invalid", "--url must begin with http:// or https://")
+    require_url(url)
     import anyio
 
     from commonlore.api.mcp_stdio import serve

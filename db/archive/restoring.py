@@ -15,8 +15,7 @@ from commonlore.db.archive.file import ArchiveReader, Manifest, Progress, TableE
 from commonlore.db.archive.snapshot import Table, as_owner, list_tables
 from commonlore.db.errors import stating
 from commonlore.db.locate import Database
-from commonlore.db.migrate import _LOCK as MIGRATION_LOCK
-from commonlore.db.migrate import head_revision, shipped_revisions, upgrade
+from commonlore.db.migrate import MIGRATION_LOCK, head_revision, shipped_revisions, upgrade
 from commonlore.db.provision import provision
 from commonlore.db.sql import statements
 from commonlore.domain.errors import OperatorError

@@ -19,7 +19,7 @@ from psycopg.rows import DictRow, dict_row
 
 from commonlore.db.errors import stating
 from commonlore.db.isolation.catalogue import GLOBAL_TABLES
-from commonlore.db.migrate import _LOCK as MIGRATION_LOCK
+from commonlore.db.migrate import MIGRATION_LOCK
 from commonlore.db.sql import statements
 from commonlore.domain.errors import OperatorError
 

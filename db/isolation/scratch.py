@@ -20,8 +20,7 @@ from commonlore.db.isolation.population import populate
 from commonlore.db.isolation.report import Check
 from commonlore.db.isolation.statements import statement_checks
 from commonlore.db.migrate import upgrade
-from commonlore.db.provision import _LOCK as PROVISION_LOCK
-from commonlore.db.provision import provision
+from commonlore.db.provision import PROVISION_LOCK, provision
 from commonlore.domain.errors import OperatorError
 
 

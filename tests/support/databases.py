@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.locate import Database, prepare_database
-from commonlore.db.provision import _LOCK, ROLES, _search_path, role_passwords
+from commonlore.db.provision import PROVISION_LOCK, ROLES, _search_path, role_passwords
 from tests.support import containers
 
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
@@ -108,7 +108,7 @@ def make_template() -> str:
     with psycopg.connect(server_conninfo(), autocommit=True) as connection:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         # Roles are the server's, and two processes that alter them at once fail.
-        connection.execute("select pg_advisory_lock(%s::bigint)", (_LOCK,))
+        connection.execute("select pg_advisory_lock(%s::bigint)", (PROVISION_LOCK,))
         prepare_database(_addresses(name), passwords())
     return name
 

@@ -19,7 +19,7 @@ from commonlore.db.archive import ArchiveReader, compare, restore, take_backup
 from commonlore.db.archive.file import seal
 from commonlore.db.archive.snapshot import LEFT_OUT, Snapshot, Table, as_owner
 from commonlore.db.isolation import verify_live
-from commonlore.db.migrate import _LOCK, head_revision, shipped_revisions, upgrade
+from commonlore.db.migrate import MIGRATION_LOCK, head_revision, shipped_revisions, upgrade
 from commonlore.domain.errors import OperatorError
 from commonlore.domain.tenancy.key import parse
 from tests.support.catalogue import admin, counts, shape
@@ -172,7 +172,7 @@ def test_a_migration_waits_for_a_backup(filled: TestDatabase, tmp_path: Path) ->
     def meanwhile(*_: object) -> None:
         if not tried:
             with admin(filled) as connection:
-                tried.append(connection.execute("select pg_try_advisory_lock(%s::bigint)", [_LOCK]).fetchone())
+                tried.append(connection.execute("select pg_try_advisory_lock(%s::bigint)", [MIGRATION_LOCK]).fetchone())
                 connection.execute("set lock_timeout = '100ms'")
                 with pytest.raises(psycopg.errors.LockNotAvailable):
                     connection.execute("truncate commonlore.evidence_vector_1")
