@@ -201,7 +201,7 @@ async def _sweep_team(pool: Pool, team_id: UUID, now: datetime, indexes: VectorI
             assert found is not None
             wanted = {
                 EMBED_PARTS: found["is_waiting"],
-                FOLD_STATISTICS: found["differences"] > FOLD_FROM,
+                FOLD_STATISTICS: found["differences"] >= FOLD_FROM,
                 REVIEW_CONFLICTS: await is_review_due(transaction, now),
                 PROPOSE_HYPOTHESES: await is_proposal_due(transaction, now),
                 TEND_VECTOR_INDEXES: indexes is not None and any(indexes.step(seen, now) for seen in await read_indexes(transaction)),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from commonlore.domain.text.analyse import terms
 
 # Postings in a block, and the texts and postings of one difference: a row of either fits on a page of the database.
-BLOCK = 64
+POSTINGS_A_BLOCK = 64
 _MOST_TEXTS, _MOST_POSTINGS = 64, 320
 _SIXTEEN = 1 << 16
 
@@ -114,7 +114,7 @@ def replaced_postings(key: str, new: TermCounts, old: TermCounts) -> tuple[Poste
 
 @dataclass(frozen=True, slots=True)
 class PostingBlock:
-    """Up to `BLOCK` postings of one term: keys and codes, in step."""
+    """Up to `POSTINGS_A_BLOCK` postings of one term: keys and codes, in step."""
 
     term: str
     keys: Sequence[str]
@@ -134,10 +134,13 @@ def blocks(postings: Iterable[tuple[str, str, int]]) -> list[PostingBlock]:
     made = []
     for term in sorted(by_term):
         keys, codes = by_term[term]
-        if len(keys) <= BLOCK:
+        if len(keys) <= POSTINGS_A_BLOCK:
             made.append(PostingBlock(term, keys, codes))
         else:
-            made += [PostingBlock(term, keys[start : start + BLOCK], codes[start : start + BLOCK]) for start in range(0, len(keys), BLOCK)]
+            made += [
+                PostingBlock(term, keys[start : start + POSTINGS_A_BLOCK], codes[start : start + POSTINGS_A_BLOCK])
+                for start in range(0, len(keys), POSTINGS_A_BLOCK)
+            ]
     return made
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonlore.domain.projection.posting import (
-    BLOCK,
+    POSTINGS_A_BLOCK,
     PostedText,
     TermCounts,
     blocks,
@@ -48,7 +48,7 @@ def test_blocks_are_full_but_one_a_term(texts: list[tuple[dict[str, int], int]])
         sizes.setdefault(block.term, []).append(len(block.keys))
 
     assert list(sizes) == sorted(sizes)
-    assert all(set(of_term[:-1]) <= {BLOCK} and 0 < of_term[-1] <= BLOCK for of_term in sizes.values())
+    assert all(set(of_term[:-1]) <= {POSTINGS_A_BLOCK} and 0 < of_term[-1] <= POSTINGS_A_BLOCK for of_term in sizes.values())
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), FREQUENCIES), max_size=25), st.sets(st.integers(0, 25)))

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 from commonlore.db.backlog import SpaceBacklog, sweep
+from commonlore.db.postings import FOLD_FROM
 from commonlore.db.session import make_pool
 from commonlore.db.settings import read_settings
 from commonlore.domain.jobs.kind import FOLD_STATISTICS, JobFailed
@@ -289,7 +290,7 @@ async def test_the_sweep_enqueues_what_waits_once(memory: Memory) -> None:
 
 async def test_the_sweep_asks_for_folding_where_there_are_many_differences(memory: Memory) -> None:
     ann = await memory.key()
-    for number in range(66):
+    for number in range(FOLD_FROM):
         await memory.remember(ann, content=f"Zebra {number}.")
     before = sums(memory)
     async with as_worker(memory) as worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonlore.domain.projection.posting import (
-    BLOCK,
+    POSTINGS_A_BLOCK,
     PostedText,
     blocks,
     count_terms,
@@ -51,10 +51,12 @@ def test_a_difference_ends_at_sixty_four_texts_and_before_320_postings() -> None
 
 
 def test_blocks_are_full_but_the_last_of_a_term() -> None:
-    made = blocks(("zebra" if number % 3 else "ant", str(number), number) for number in range(3 * BLOCK))
+    made = blocks(("zebra" if number % 3 else "ant", str(number), number) for number in range(3 * POSTINGS_A_BLOCK))
 
-    assert [("ant", BLOCK), ("zebra", BLOCK), ("zebra", BLOCK)] == [(block.term, len(block.keys)) for block in made]
-    assert [("a", BLOCK), ("a", 1)] == [(block.term, len(block.codes)) for block in blocks(("a", str(n), n) for n in range(BLOCK + 1))]
+    assert [("ant", POSTINGS_A_BLOCK), ("zebra", POSTINGS_A_BLOCK), ("zebra", POSTINGS_A_BLOCK)] == [(block.term, len(block.keys)) for block in made]
+    assert [("a", POSTINGS_A_BLOCK), ("a", 1)] == [
+        (block.term, len(block.codes)) for block in blocks(("a", str(n), n) for n in range(POSTINGS_A_BLOCK + 1))
+    ]
 
 
 def test_a_text_of_more_terms_than_a_code_has_room_for_is_refused() -> None:
