@@ -3,16 +3,36 @@
 -- name: read_indexes
 -- A row for each frontier of the open space that has vectors or an index, evidence first: rows by its statistics, what is noted, and
 -- whether the index stands in the catalogue (null: it does not; false: its building was cut off).
--- Rows are those of the served contract and, of relationships, of its generation that serves; of others, what an index was noted for.
-with served as (
-    select c.contract_id from commonlore.embedding_contract c where c.lifecycle_state = 'served'
+-- Rows are those of the contracts that may be searched and, of relationships, of their generations that serve or would; of others, what an
+-- index was noted for. A contract that has not served is among them from when it has every vector of the space: then its index can be ready
+-- before it serves.
+with searched as (
+    select c.contract_id from commonlore.embedding_contract c
+    where c.lifecycle_state in ('served', 'standby')
+       or c.lifecycle_state = 'building' and exists (
+              select from commonlore.vector_index i
+              where i.contract_id = c.contract_id
+                and i.team_id = %(team_id)s::uuid -- tenant
+                and i.space_epoch = %(space_epoch)s::bigint -- tenant
+          )
+       or c.lifecycle_state = 'building' and exists (
+              select from commonlore.contract_progress f
+              where f.contract_id = c.contract_id and f.is_filled
+                and f.team_id = %(team_id)s::uuid -- tenant
+                and f.space_epoch = %(space_epoch)s::bigint -- tenant
+          ) and not exists (
+              select from commonlore.evidence_embedding_backlog b
+              where b.contract_id = c.contract_id and b.search_state = 'pending'
+                and b.team_id = %(team_id)s::uuid -- tenant
+                and b.space_epoch = %(space_epoch)s::bigint -- tenant
+          )
 ), sizes as (
     select 'evidence' as frontier, k.contract_id, 0 as generation,
            (select sum(s.parts)::bigint from commonlore.evidence_statistic s
             where s.team_id = %(team_id)s::uuid -- tenant
               and s.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as row_count
-    from served k
+    from searched k
     union all
     select 'relationship', p.contract_id, p.generation,
            (select sum(s.documents)::bigint from commonlore.relationship_statistic s
@@ -21,7 +41,7 @@ with served as (
               and s.space_epoch = %(space_epoch)s::bigint -- tenant
            )
     from commonlore.projection_generation p
-    join served k on k.contract_id = p.contract_id
+    join searched k on k.contract_id = p.contract_id
     where p.source_kind = 'relationship' and p.state = 'current'
       and p.team_id = %(team_id)s::uuid -- tenant
 ), noted as (

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from commonlore.db import contract_change
 from commonlore.db.backlog import sweep
 from commonlore.db.settings import read_settings
 from commonlore.db.statements import NEAR, OPEN_NEAR
@@ -20,10 +21,12 @@ from commonlore.db.vector_indexes import index_builder
 from commonlore.domain.errors import CommonloreError
 from commonlore.domain.jobs.kind import DROP_VECTOR_INDEXES, TEND_VECTOR_INDEXES, JobFailed
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
+from commonlore.domain.time import system_clock
 from commonlore.workers import main as worker_main
 from commonlore.workers.handlers import HANDLERS
 from tests.integration.database.test_plans import VECTOR, explained
 from tests.integration.memory.test_worker import as_worker, shared_space
+from tests.integration.projection.test_contracts import OTHER, both, owner, work
 from tests.support.databases import TestDatabase, clone, drop
 from tests.support.jobs import a_turn
 from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts
@@ -309,3 +312,23 @@ async def test_documents_of_relationships_get_an_index_too(memory: Memory, large
     after = await memory.recall(ann, "Who keeps an otter?", relationship_limit=5, limit=1, known_evidence_ids=[])
     assert before["related_relationships"] == after["related_relationships"]
     assert [(True,), (True,)] == memory.sql(INDEX)
+
+
+async def test_a_contract_has_its_index_before_it_serves(memory: Memory, large: Large) -> None:
+    """Built once every text has its vector, and kept with the contract that stands by: neither switch makes searches of the space exact."""
+    near = r"select relname::text from pg_class where relkind = 'i' and relname ~ '_vector_\d+_near_' order by 1"
+    noted = "select contract_id, state from commonlore.vector_index where frontier = 'evidence' order by 1"
+    await tend(memory, large.holder)
+    async with owner(memory) as pool:
+        started = await contract_change.start(pool, OTHER, now=system_clock())
+        await tend(memory, large.holder)
+        assert [(1, "ready")] == memory.sql(noted)
+        await work(memory, large.holder, both())
+        await tend(memory, large.holder)
+        before = memory.sql(near)
+        assert [(1, "ready"), (started.contract_id, "ready")] == memory.sql(noted)
+        await contract_change.activate(pool, accepts_failed=False, now=system_clock())
+    await tend(memory, large.holder)
+
+    assert [(1, "ready"), (started.contract_id, "ready")] == memory.sql(noted)
+    assert 2 == len(before) and before == memory.sql(near)
