@@ -1,7 +1,7 @@
 """Several statements in one round trip, through the pipeline of libpq itself.
 
 A recall asks some sixteen statements, and a cursor for each of them took a quarter of the time that the process spends on it. Here the
-statements of a batch are sent as they are asked, the server goes on meanwhile, and what it answers is read once for all of them.
+statements of a batch are sent together, and what the server answers is read once for all of them.
 """
 
 from __future__ import annotations
@@ -102,12 +102,16 @@ class Batch:
             self._pgconn.exit_pipeline_mode()
 
     def ask(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[DictRow]:
-        """Send a statement; its rows are dicts."""
+        """Put a statement into the batch; its rows are dicts."""
         return self._ask(statement, parameters or {}, _dicts)
 
     def ask_tuples(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[TupleRow]:
         """`ask` with plain tuples as rows."""
         return self._ask(statement, parameters or {}, _tuples)
+
+    def send(self) -> None:
+        """Let the server begin with what was asked so far. Each time costs a call of the system and wakes another process."""
+        self._pgconn.flush()
 
     async def receive(self) -> None:
         """Read the rows of everything that was asked.
@@ -140,7 +144,6 @@ class Batch:
         else:
             self._pgconn.send_query_prepared(name, values, param_formats=formats, result_format=Format.BINARY)
         self._sent.append(lambda result: asked.take(self._transformer, result))
-        self._pgconn.flush()
         return asked
 
     def _prepared(self, statement: str, query: bytes, types: tuple[int, ...]) -> bytes | None:

@@ -7,6 +7,7 @@ team's shared space may not.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil
@@ -69,12 +70,14 @@ class Frontier:
         if not plan.spaces:
             return {}
         try:
-            async with self._transaction.batch():
+            async with self._transaction.batch() as batch:
                 held, lexical = [], []
                 for space_plan in plan.spaces:
                     await self._transaction.enter(space_plan.space.space_id)
                     held.append(self._ask_held(plan, space_plan, depth))
                     lexical.append(self._ask_lexical(plan, space_plan, depth))
+                if not await _is_there(vector):
+                    batch.send()
                 embedded = (await vector).under(plan.contract_key)
                 near = [await self._ask_vector(plan, space_plan, embedded, depth, kept) for space_plan, kept in zip(plan.spaces, held, strict=True)]
                 found = {
@@ -319,6 +322,12 @@ def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralSt
 
 def _is_gated(plan: RetrievalPlan, space_plan: SpacePlan) -> bool:
     return bool(plan.intent.known_evidence_ids) or space_plan.has_exclusions
+
+
+async def _is_there(vector: Awaitable[QueryVector]) -> bool:
+    """Whether the query is embedded already: one whose vector is kept takes a turn of the loop."""
+    await asyncio.sleep(0)
+    return isinstance(vector, asyncio.Future) and vector.done()
 
 
 async def _rows(source: Rows) -> Sequence[TupleRow]:
