@@ -7,7 +7,7 @@ statements of a batch are sent together, and what the server answers is read onc
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -68,6 +68,12 @@ class Asked(Generic[Row]):
         rows = await self.fetchall()
         return rows[0] if rows else None
 
+    async def fetch_early(self) -> list[Row]:
+        """`fetchall` while the server is at what was asked after it."""
+        if self._rows is None:
+            await self._batch.receive(until=self)
+        return await self.fetchall()
+
     def take(self, transformer: abc.Transformer, result: PGresult) -> None:
         """Keep the rows of the statement's result."""
         self._rows = self._read(transformer, result)
@@ -83,7 +89,8 @@ class Batch:
         self.connection = connection
         self._pgconn: PGconn = connection.pgconn
         self._transformer = Transformer(connection)
-        self._sent: list[Callable[[PGresult], None]] = []  # what is done with each result to come
+        # Whose each result to come is, and what is done with it.
+        self._sent: deque[tuple[Asked[Any] | None, Callable[[PGresult], None]]] = deque()
         self._preparing: dict[tuple[str, tuple[int, ...]], bytes] = {}
 
     async def __aenter__(self) -> Self:
@@ -97,7 +104,7 @@ class Batch:
             return
         elif self._sent:
             with suppress(psycopg.Error):
-                await self._results()
+                await self._drain()
         if self._pgconn.pipeline_status != PipelineStatus.OFF:
             self._pgconn.exit_pipeline_mode()
 
@@ -113,21 +120,28 @@ class Batch:
         """Let the server begin with what was asked so far. Each time costs a call of the system and wakes another process."""
         self._pgconn.flush()
 
-    async def receive(self) -> None:
-        """Read the rows of everything that was asked.
+    async def receive(self, until: Asked[Any] | None = None) -> None:
+        """Read the rows of everything that was asked, each as it comes, or only those `until` a statement.
 
         Raises:
             psycopg.Error: of the first statement that failed; those after it were not run.
         """
-        failed: PGresult | None = None
-        waiting = list(self._sent)
-        for take, result in zip(waiting, await self._results(), strict=True):
-            if result.status in _FAILED:
-                failed = failed or result
-            elif failed is None and result.status != _SKIPPED:
-                take(result)
-        if failed is not None:
-            raise error_from_result(failed, encoding=self._transformer.encoding)
+        if not self._sent:
+            return
+        if until is None:
+            self._pgconn.pipeline_sync()
+        else:
+            self._pgconn.send_flush_request()
+        failed = await self.connection.wait(self._exchange(until))
+        if failed is None:
+            return
+        if until is not None:
+            await self._drain()
+        raise error_from_result(failed, encoding=self._transformer.encoding)
+
+    async def _drain(self) -> None:
+        self._pgconn.pipeline_sync()
+        await self.connection.wait(self._exchange(None))
 
     def _ask(self, statement: LiteralString, parameters: Mapping[str, object], read: Callable[[abc.Transformer, PGresult], list[Row]]) -> Asked[Row]:
         query, names = _compiled(statement)
@@ -143,7 +157,7 @@ class Batch:
             self._pgconn.send_query_params(query, values, param_types=types, param_formats=formats, result_format=Format.BINARY)
         else:
             self._pgconn.send_query_prepared(name, values, param_formats=formats, result_format=Format.BINARY)
-        self._sent.append(lambda result: asked.take(self._transformer, result))
+        self._sent.append((asked, lambda result: asked.take(self._transformer, result)))
         return asked
 
     def _prepared(self, statement: str, query: bytes, types: tuple[int, ...]) -> bytes | None:
@@ -160,44 +174,41 @@ class Batch:
         while len(kept) >= MOST_PREPARED:
             _, old = kept.popitem(last=False)
             self._pgconn.send_query_params(b"deallocate " + old, [])
-            self._sent.append(_ignore)
+            self._sent.append((None, _ignore))
         self.connection.prepared_ever += 1
         name = self._preparing[key] = b"batch_%d" % self.connection.prepared_ever
         self._pgconn.send_prepare(name, query, param_types=types)
-        self._sent.append(lambda _: kept.__setitem__(key, self._preparing.pop(key)))
+        self._sent.append((None, lambda _: kept.__setitem__(key, self._preparing.pop(key))))
         return name
 
-    async def _results(self) -> list[PGresult]:
-        if not self._sent:
-            return []
-        count, self._sent = len(self._sent), []
-        self._pgconn.pipeline_sync()
-        return await self.connection.wait(_exchange(self._pgconn, count))
-
-
-def _exchange(pgconn: PGconn, count: int) -> Generator[Wait, Ready | int, list[PGresult]]:
-    """One result for each of `count` statements, and the end of the synchronisation after them."""
-    while pgconn.flush():
-        if (yield Wait.RW) & Ready.R:
-            pgconn.consume_input()
-    results: list[PGresult] = []
-    between = False
-    while True:
-        while pgconn.is_busy():
-            yield Wait.R
-            pgconn.consume_input()
-        result = pgconn.get_result()
-        if result is None:
-            if between or pgconn.status == ConnStatus.BAD:
+    def _exchange(self, until: Asked[Any] | None) -> Generator[Wait, Ready | int, PGresult | None]:
+        """Take one result for each statement, to the end of a synchronisation or `until` a statement's; the first failure, after which none is taken."""
+        pgconn, failed, between = self._pgconn, None, False
+        while pgconn.flush():
+            if (yield Wait.RW) & Ready.R:
+                pgconn.consume_input()
+        while True:
+            while pgconn.is_busy():
+                yield Wait.R
+                pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                if between or pgconn.status == ConnStatus.BAD:
+                    raise OperationalError("the connection is lost")
+                between = True
+                continue
+            between = False
+            if result.status == ExecStatus.PIPELINE_SYNC:
+                return failed
+            if not self._sent:
                 raise OperationalError("the connection is lost")
-            between = True
-            continue
-        between = False
-        if result.status == ExecStatus.PIPELINE_SYNC:
-            if len(results) != count:
-                raise OperationalError("the connection is lost")
-            return results
-        results.append(result)
+            asked, take = self._sent.popleft()
+            if result.status in _FAILED:
+                failed = failed or result
+            elif failed is None and result.status != _SKIPPED:
+                take(result)
+            if asked is until is not None:
+                return failed
 
 
 @lru_cache(maxsize=2_000)

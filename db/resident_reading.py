@@ -34,8 +34,7 @@ class Held:
 
     async def nearest(self, vector: Vectors, wanted: int) -> Nearest | None:
         """Candidates for the nearest vectors of the open snapshot; None where the space is to be searched itself."""
-        row = await self.asked.fetchone()
-        assert row is not None
+        (row,) = await self.asked.fetch_early()
         found = Arrivals(row[0], *(column or b"" for column in row[1:]))
         if self.block is None:
             self.block = await asyncio.to_thread(made_block, found) if len(found.vectors) > _LONG_BYTES else made_block(found)

@@ -119,6 +119,27 @@ async def test_the_first_failure_is_raised_and_the_connection_goes_on(connection
     await connection.execute("commit")
 
 
+async def test_rows_can_be_read_while_the_server_is_at_what_follows(connection: Connection) -> None:
+    async with Batch(connection) as batch:
+        first, later = batch.ask_tuples("select 1"), batch.ask_tuples("select 2 from pg_sleep(0.3)")
+        assert [(1,)] == await first.fetch_early()
+        assert later._rows is None
+        last = batch.ask_tuples("select 3")
+        assert [[(2,)], [(3,)]] == [await later.fetchall(), await last.fetch_early()]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_a_failure_is_raised_where_rows_are_read_early(connection: Connection, place: int) -> None:
+    async def ask() -> None:
+        async with Batch(connection) as batch:
+            asked = [batch.ask_tuples("select 1 / %(n)s::int", {"n": 0}), batch.ask_tuples("select 2"), batch.ask_tuples("select 3")]
+            await asked[place].fetch_early()
+
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await ask()
+    assert [(5,)] == await (await connection.execute("select 5")).fetchall()
+
+
 async def test_a_statement_that_does_not_parse_is_not_taken_for_prepared(connection: Connection) -> None:
     for _ in range(2):
         with pytest.raises(psycopg.errors.UndefinedColumn):
