@@ -28,7 +28,7 @@ from commonlore.api.fields import Id
 from commonlore.api.hypotheses_table import HYPOTHESES, HypothesesDescription, RequestedProposals
 from commonlore.api.jobs_table import JOBS, JobEntry, JobList
 from commonlore.api.limits_table import LIMITS, LimitsDescription
-from commonlore.api.projections_table import PROJECTIONS, GenerationEntry, ProjectionDescription
+from commonlore.api.projections_table import PROJECTIONS, FailedVectorList, GenerationEntry, ProjectionDescription
 from commonlore.api.records_table import RECORDS, RecordOperations
 from commonlore.api.spaces_table import SPACES, AdminSpace, MemberEntry, SpaceOperations
 from commonlore.domain.community.request import DescribeCommunitiesRequest, RunCommunitiesRequest, UpdateCommunitiesRequest
@@ -44,7 +44,13 @@ from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPre
 from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.limits.request import DescribeLimitsRequest, UpdateLimitsRequest
-from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
+from commonlore.domain.projection.request import (
+    ActivateProjectionRequest,
+    DescribeProjectionRequest,
+    GenerationRequest,
+    ListFailedVectorsRequest,
+    StartProjectionRequest,
+)
 from commonlore.domain.tenancy.actor import MemoryBinding, Scope, UnclaimedEvidence
 from commonlore.domain.tenancy.administration import KeyState
 from commonlore.domain.tenancy.key import PresentedKey
@@ -231,6 +237,8 @@ class AdminOperations(SpaceOperations, RecordOperations, ErasureOperations, Prot
     async def retry_job(self, key: PresentedKey, request: JobRequest, *, correlation_id: str) -> JobEntry: ...
 
     async def describe_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> ProjectionDescription: ...
+
+    async def list_failed_vectors(self, key: PresentedKey, request: ListFailedVectorsRequest, *, correlation_id: str) -> FailedVectorList: ...
 
     async def start_projection(self, key: PresentedKey, request: StartProjectionRequest, *, correlation_id: str) -> GenerationEntry: ...
 

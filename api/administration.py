@@ -42,7 +42,7 @@ from commonlore.api.hypotheses_table import HypothesesDescription, RequestedProp
 from commonlore.api.jobs import job_entry, list_jobs
 from commonlore.api.jobs_table import JobEntry, JobList
 from commonlore.api.limits_table import LimitsDescription
-from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
+from commonlore.api.projections_table import FailedVectorList, GenerationEntry, ProjectionDescription
 from commonlore.api.records import TeamRecords
 from commonlore.api.spaces import SpaceAdministration, member_entry, space_entry
 from commonlore.api.spaces_table import MemberEntry
@@ -63,7 +63,13 @@ from commonlore.domain.correct.vocabulary import DefinePredicateRequest, ListPre
 from commonlore.domain.hypothesis.request import DescribeHypothesesRequest, RunHypothesesRequest, UpdateHypothesesRequest
 from commonlore.domain.jobs.request import JobRequest, ListJobsRequest
 from commonlore.domain.limits.request import DescribeLimitsRequest, UpdateLimitsRequest
-from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
+from commonlore.domain.projection.request import (
+    ActivateProjectionRequest,
+    DescribeProjectionRequest,
+    GenerationRequest,
+    ListFailedVectorsRequest,
+    StartProjectionRequest,
+)
 from commonlore.domain.tenancy.actor import Actor
 from commonlore.domain.tenancy.administration import (
     IssuedKey,
@@ -256,6 +262,10 @@ class TeamAdministration(TeamRecords, SpaceAdministration, ErasureAdministration
     async def describe_projection(self, key: PresentedKey, request: DescribeProjectionRequest, *, correlation_id: str) -> ProjectionDescription:
         async with self._admitted(key, reads=True) as (_, transaction, _):
             return await projections.describe_projection(transaction)
+
+    async def list_failed_vectors(self, key: PresentedKey, request: ListFailedVectorsRequest, *, correlation_id: str) -> FailedVectorList:
+        async with self._admitted(key, reads=True) as (_, transaction, _):
+            return await projections.list_failed_vectors(transaction, request)
 
     async def start_projection(self, key: PresentedKey, request: StartProjectionRequest, *, correlation_id: str) -> GenerationEntry:
         async with self._admitted(key) as (_, transaction, now):

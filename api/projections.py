@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from commonlore.api.projections_table import GenerationEntry, ProjectionDescription
+from commonlore.api.projections_table import FailedVector, FailedVectorList, GenerationEntry, ProjectionDescription
 from commonlore.db import projection
 from commonlore.db.session import TeamTransaction
 from commonlore.domain.projection.generation import Generation, serving
-from commonlore.domain.projection.request import ActivateProjectionRequest, GenerationRequest, StartProjectionRequest
+from commonlore.domain.projection.request import ActivateProjectionRequest, GenerationRequest, ListFailedVectorsRequest, StartProjectionRequest
+from commonlore.domain.tenancy.paging import decode_cursor, encode_cursor
 from commonlore.domain.time import render_if_any, render_instant
 
 
@@ -18,6 +19,29 @@ async def describe_projection(transaction: TeamTransaction) -> ProjectionDescrip
     served = next((generation.contract_key for generation in generations if generation.is_served), None)
     source = serving(generations)
     return {"contract_key": served, "generations": [await _entry(transaction, generation, source) for generation in generations]}
+
+
+async def list_failed_vectors(transaction: TeamTransaction, request: ListFailedVectorsRequest) -> FailedVectorList:
+    """
+    Raises:
+        Incorrect: the cursor is not one of this list.
+    """
+    after = decode_cursor(request.cursor, transaction.team_id, "failed_vectors") if request.cursor else None
+    page = await projection.page_failed(transaction, after=after, limit=request.limit)
+    cursor = encode_cursor(transaction.team_id, "failed_vectors", page.last_id) if page.last_id else None
+    return {"failed": [_failed(item) for item in page.entries], "next_cursor": cursor}
+
+
+def _failed(item: projection.FailedVector) -> FailedVector:
+    return {
+        "id": str(item.id),
+        "kind": "text" if item.kind == "text" else "relationship",
+        "space_id": str(item.space_id),
+        "parts": item.parts,
+        "attempts": item.attempts,
+        "error_code": item.error_code,
+        "failed_at": render_if_any(item.failed_at),
+    }
 
 
 async def start_projection(transaction: TeamTransaction, request: StartProjectionRequest, *, now: datetime) -> GenerationEntry:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta, Struct
 
 from commonlore.domain.projection.generation import State
-from commonlore.domain.projection.request import ActivateProjectionRequest, DescribeProjectionRequest, GenerationRequest, StartProjectionRequest
+from commonlore.domain.projection.request import (
+    ActivateProjectionRequest,
+    DescribeProjectionRequest,
+    GenerationRequest,
+    ListFailedVectorsRequest,
+    StartProjectionRequest,
+)
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -49,6 +55,27 @@ class ProjectionDescription(TypedDict):
     generations: list[GenerationEntry]
 
 
+class FailedVector(TypedDict):
+    """A text, with how many of its parts failed, or a relationship, that is found by its words alone. Nothing of what it says."""
+
+    id: str
+    kind: Literal["text", "relationship"]
+    space_id: str
+    parts: Count
+    attempts: Count
+    error_code: Annotated[
+        str | None, Meta(description="Of the last failure. `embedding_malformed`: the model's answer was no vector, or it refuses the text.")
+    ]
+    failed_at: Annotated[str | None, Meta(description="When it failed last.")]
+
+
+class FailedVectorList(TypedDict):
+    """What has no vector for good, by id."""
+
+    failed: list[FailedVector]
+    next_cursor: Annotated[str | None, Meta(description="Send it as `cursor` to read on; null on the last page.")]
+
+
 PROJECTIONS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, object]], ...] = (
     (
         "describe_projection",
@@ -57,6 +84,14 @@ PROJECTIONS: tuple[tuple[str, str, str, type[Struct], type[Any], Mapping[str, ob
         DescribeProjectionRequest,
         ProjectionDescription,
         {},
+    ),
+    (
+        "list_failed_vectors",
+        "List failed vectors",
+        "Texts and relationships that have no vector after all tries, in every space and under every contract that is kept, with the reason; ids only.",
+        ListFailedVectorsRequest,
+        FailedVectorList,
+        {"limit": 50},
     ),
     (
         "start_projection",

@@ -124,9 +124,9 @@ class SpaceBacklog:
                     _SQL["forget_parts"], contract_id=self.contract_id, evidence_ids=[key[0] for key in keys], part_nos=[key[1] for key in keys]
                 )
 
-    async def fail(self, item: WaitingText, error_code: str) -> None:
+    async def fail(self, item: WaitingText, error_code: str, now: datetime) -> None:
         """Count a failed try; the fifth leaves the text out until an administrator asks for it again."""
-        common = {"error_code": error_code, "max_attempts": MAX_ATTEMPTS}
+        common = {"error_code": error_code, "max_attempts": MAX_ATTEMPTS, "now": now}
         async with team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS) as transaction:
             if not await open_space(transaction, self.space_id):
                 return

@@ -6,8 +6,10 @@ Whoever changes a state holds the lock of the team's generations. What is counte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from commonlore.db.contracts import KeptContract
 from commonlore.db.job_queue import is_cared_for
@@ -18,6 +20,7 @@ from commonlore.domain.errors import Conflict
 from commonlore.domain.jobs.kind import BUILD_GENERATION, CLEAR_GENERATION
 from commonlore.domain.projection.document import FORMAT_VERSION
 from commonlore.domain.projection.generation import BUILT, DocumentCounts, Generation, pick, previous, require_complete, require_startable, serving
+from commonlore.domain.tenancy.paging import Page
 
 _SQL = statements("projection")
 _WORKER = statements("worker")
@@ -52,6 +55,30 @@ async def count_documents(transaction: TeamTransaction, generation: Generation, 
         assert row is not None
         total = total.plus(DocumentCounts(**row))
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class FailedVector:
+    """What has no vector for good: a text, with how many of its parts failed, or a relationship. Of several failures the last is told."""
+
+    id: UUID
+    kind: str
+    parts: int
+    attempts: int
+    error_code: str | None
+    failed_at: datetime | None
+    space_id: UUID
+
+
+async def page_failed(transaction: TeamTransaction, *, after: UUID | None, limit: int) -> Page[FailedVector]:
+    """Over all spaces of the team, by id."""
+    found: list[FailedVector] = []
+    for space_id in await open_spaces(transaction):
+        await transaction.enter(space_id)
+        rows = await (await transaction.execute(_SQL["failed_vectors"], after=after, limit=limit + 1)).fetchall()
+        found += [FailedVector(**row, space_id=space_id) for row in rows]
+    found = sorted(found, key=lambda item: item.id)[: limit + 1]
+    return Page(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 async def start(transaction: TeamTransaction, *, activates_itself: bool, now: datetime) -> Generation:

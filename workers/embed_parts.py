@@ -73,7 +73,7 @@ async def _work_off(run: JobRun, contract: KeptContract) -> Outcome:
         made, failed = await _embed(embedder, [item for item in batch if item not in blank])
         await backlog.store(made)
         for item in failed:
-            await backlog.fail(item, "embedding_malformed")
+            await backlog.fail(item, "embedding_malformed", run.adapters.clock())
         left = max(0, left - len(made) - len(blank))
         if run.is_over():
             await run.tell(STAGE, earlier + waiting - left, earlier + waiting)

@@ -88,6 +88,7 @@ create table commonlore.evidence_embedding_backlog (
     search_state text not null check (search_state in ('pending', 'failed')),
     attempts integer not null default 0,
     error_code text,
+    failed_at timestamptz,
     primary key (team_id, space_epoch, evidence_id, part_no, contract_id),
     foreign key (team_id, space_epoch, evidence_id, part_no)
         references commonlore.evidence_part (team_id, space_epoch, evidence_id, part_no)
@@ -107,6 +108,7 @@ create table commonlore.relationship_document (
     search_state text not null check (search_state in ('pending', 'current', 'failed', 'not_required')),
     attempts integer not null default 0,
     error_code text,
+    failed_at timestamptz,
     primary key (team_id, space_epoch, generation, relationship_id)
 );
 create index relationship_document_waiting on commonlore.relationship_document (team_id, space_epoch, generation, relationship_id)

@@ -80,6 +80,22 @@ def show(output: Output, url: str, key: str | None) -> int:
     return _answer(output, post(url, key, "admin/describe_projection", {}), say)
 
 
+@projection.command("failed")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True)
+@click.option("--cursor", help="The next_cursor of the page before.")
+@_options
+def failed(output: Output, limit: int, cursor: str | None, url: str, key: str | None) -> int:
+    """List texts and relationships whose vector failed for good, by id."""
+
+    def say(answer: dict[str, Any]) -> None:
+        rows = [tuple(item[name] for name in ("id", "kind", "space_id", "parts", "attempts", "error_code", "failed_at")) for item in answer["failed"]]
+        output.table(("id", "kind", "space", "parts", "attempts", "reason", "failed"), rows, empty="Nothing failed for good.")
+        if answer["next_cursor"]:
+            click.echo(f"More: --cursor {answer['next_cursor']}")
+
+    return _answer(output, post(url, key, "admin/list_failed_vectors", {"limit": limit, "cursor": cursor}), say)
+
+
 @projection.command("start")
 @click.option("--activate", is_flag=True, help="Let it take over as soon as it is ready.")
 @_options

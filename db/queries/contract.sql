@@ -132,7 +132,7 @@ where (exists (
 
 -- name: retry_parts
 update commonlore.evidence_embedding_backlog b
-set search_state = 'pending', attempts = 0, error_code = null
+set search_state = 'pending', attempts = 0, error_code = null, failed_at = null
 where b.contract_id = %(contract_id)s::smallint and b.search_state = 'failed'
   and b.team_id = %(team_id)s::uuid -- tenant
   and b.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -71,9 +71,33 @@ where d.generation = %(generation)s::int and d.search_state in ('pending', 'fail
   and d.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
+-- name: failed_vectors
+-- What of the open space has no vector for good, after an id, by id: texts with the number of their parts that failed, and relationships.
+-- Of several failures the last is told. Indexes: evidence_embedding_backlog_by_contract, relationship_document_waiting.
+select f.id, f.kind, f.parts, f.attempts, f.error_code, f.failed_at
+from (
+    select b.evidence_id as id, 'text' as kind, count(distinct b.part_no) as parts, max(b.attempts) as attempts,
+           (array_agg(b.error_code order by b.failed_at desc nulls last, b.part_no, b.contract_id))[1] as error_code, max(b.failed_at) as failed_at
+    from commonlore.evidence_embedding_backlog b
+    where b.search_state = 'failed' and coalesce(b.evidence_id > %(after)s::uuid, true)
+      and b.team_id = %(team_id)s::uuid -- tenant
+      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by b.evidence_id
+    union all
+    select d.relationship_id, 'relationship', 1, max(d.attempts),
+           (array_agg(d.error_code order by d.failed_at desc nulls last, d.generation))[1], max(d.failed_at)
+    from commonlore.relationship_document d
+    where d.search_state = 'failed' and coalesce(d.relationship_id > %(after)s::uuid, true)
+      and d.team_id = %(team_id)s::uuid -- tenant
+      and d.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by d.relationship_id
+) f
+order by f.id
+limit %(limit)s::int;
+
 -- name: retry_documents
 update commonlore.relationship_document d
-set search_state = 'pending', attempts = 0, error_code = null
+set search_state = 'pending', attempts = 0, error_code = null, failed_at = null
 where d.generation = %(generation)s::int and d.search_state = 'failed'
   and d.team_id = %(team_id)s::uuid -- tenant
   and d.space_epoch = %(space_epoch)s::bigint -- tenant

@@ -104,7 +104,7 @@ where b.evidence_id = v.evidence_id and b.part_no = v.part_no and b.contract_id 
 -- name: fail_part
 -- Notes a failed try; after the last one the part is left to an administrator.
 update commonlore.evidence_embedding_backlog b
-set attempts = b.attempts + 1, error_code = %(error_code)s::text,
+set attempts = b.attempts + 1, error_code = %(error_code)s::text, failed_at = %(now)s::timestamptz,
     search_state = case when b.attempts + 1 >= %(max_attempts)s::int then 'failed' else 'pending' end
 where b.evidence_id = %(evidence_id)s::uuid and b.part_no = %(part_no)s::int and b.contract_id = %(contract_id)s::smallint
   and b.team_id = %(team_id)s::uuid -- tenant
@@ -144,7 +144,7 @@ join taken using (generation, relationship_id);
 
 -- name: fail_document
 update commonlore.relationship_document d
-set attempts = d.attempts + 1, error_code = %(error_code)s::text,
+set attempts = d.attempts + 1, error_code = %(error_code)s::text, failed_at = %(now)s::timestamptz,
     search_state = case when d.attempts + 1 >= %(max_attempts)s::int then 'failed' else 'pending' end
 where d.generation = %(generation)s::int and d.relationship_id = %(relationship_id)s::uuid
   and d.team_id = %(team_id)s::uuid -- tenant

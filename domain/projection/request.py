@@ -13,6 +13,13 @@ class DescribeProjectionRequest(Struct, frozen=True, kw_only=True, forbid_unknow
     """Every generation of the team's relationship documents."""
 
 
+class ListFailedVectorsRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Texts and relationships without a vector for good, by id. `cursor` is the `next_cursor` of the page before."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 50
+    cursor: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+
+
 class StartProjectionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A new generation beside the one that serves. `activate`: it takes over as soon as it is ready."""
 

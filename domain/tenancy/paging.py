@@ -17,7 +17,7 @@ from uuid import UUID
 from commonlore.domain.errors import Incorrect, invalid
 
 T = TypeVar("T")
-ListName = Literal["members", "keys", "spaces", "jobs", "audit", "near_duplicates"]
+ListName = Literal["members", "keys", "spaces", "jobs", "audit", "near_duplicates", "failed_vectors"]
 _SUM_BYTES = 8
 _CHARS = (_SUM_BYTES + 16) * 4 // 3
 

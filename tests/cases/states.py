@@ -82,6 +82,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "tests/integration/embedded/test_accounts.py::test_no_server_process_belongs_to_root",
         "tests/integration/embedded/test_accounts.py::test_folders_that_exist_keep_their_modes_and_the_data_are_private",
     ),
+    "B125-a": (
+        "tests/integration/memory/test_worker.py::test_one_malformed_text_fails_alone_after_five_tries",
+        "tests/integration/memory/test_worker.py::test_what_failed_for_good_is_listed_for_administrators",
+    ),
     "B221-b": ("tests/integration/embedded/test_crash.py::test_a_bystander_named_in_the_pid_file_is_left_alone",),
 }
 
@@ -99,7 +103,6 @@ WAITING: dict[str, str] = {
     "B093-b": _CUES,
     "B093-d": _CUES,
     "B102-b": "an answer to a message that is nested deeper than the SDK reads: over stdio it is passed over, and what comes after is answered",
-    "B125-a": "a list for administrators of texts whose vector failed for good; the text, its reason and the others' vectors are proven by test_worker.py",
     "B130-b": "what a busy team costs another in milliseconds: a measurement (tests.bench.overload); its cap and the 429 are proven by tests/integration/limits",
     "B134-a": _RELEASE,
     "B151-b": "a move of texts between spaces; each space has communities of its own, which no other shows (test_communities.py)",

@@ -12,12 +12,14 @@ from uuid import UUID
 
 import pytest
 
+from commonlore.api.administration import TeamAdministration
 from commonlore.db.backlog import SpaceBacklog, sweep
 from commonlore.db.postings import FOLD_FROM
 from commonlore.db.session import make_pool
 from commonlore.db.settings import read_settings
 from commonlore.domain.jobs.kind import FOLD_STATISTICS, JobFailed
 from commonlore.domain.ports import EmbeddingContract, EmbeddingUnavailable, Vectors
+from commonlore.domain.projection.request import ListFailedVectorsRequest
 from commonlore.workers import main as worker_main
 from commonlore.workers.handlers import HANDLERS
 from tests.support.embedders import FailingEmbedder, MalformedEmbedder
@@ -130,6 +132,34 @@ async def test_one_malformed_text_fails_alone_after_five_tries(memory: Memory) -
     assert (14, 0, (12, 2), [("failed", 5, 1)]) == (made, again, vectors(memory), backlog(memory))
     assert [("embedding_malformed",)] == memory.sql("select error_code from commonlore.evidence_embedding_backlog")
     assert "A cursed zebra." in contexts(await memory.recall(ann, "cursed"))
+
+
+async def test_what_failed_for_good_is_listed_for_administrators(memory: Memory) -> None:
+    """Of every space and of both kinds, page by page, with the reason and nothing of what it says; another team's are not."""
+    ann = await memory.key(scopes=("read", "write", "admin"))
+    ben = await memory.key(team="other", scopes=("read", "write", "admin"))
+    down = memory.with_embedder(Down())
+    texts = await down.remember_all(ann, ["A cursed zebra.", "A quiet zebra."])
+    await down.relate(ann, "Uma likes cursed.", "Uma", "likes", "cursed")
+    async with as_worker(memory, Cursed()) as worker:
+        await embed_parts(worker.adapters, team_id=ann.team_id, space_id=shared_space(memory, ann))
+
+    async def page(holder: Holder, cursor: str | None = None) -> dict[str, Any]:
+        request = ListFailedVectorsRequest(limit=2, cursor=cursor)
+        return dict(await TeamAdministration(memory.adapters, lambda _: None).list_failed_vectors(holder.key, request, correlation_id="test"))
+
+    first = await page(ann)
+    last = await page(ann, first["next_cursor"])
+    found = [*first["failed"], *last["failed"]]
+    assert (2, 1, None) == (len(first["failed"]), len(last["failed"]), last["next_cursor"])
+    assert ["relationship", "text", "text"] == sorted(item["kind"] for item in found)
+    assert sorted(item["id"] for item in found) == [item["id"] for item in found]
+    assert texts[0] in {item["id"] for item in found} and texts[1] not in {item["id"] for item in found}
+    assert {(1, 5, "embedding_malformed", str(shared_space(memory, ann)))} == {
+        (item["parts"], item["attempts"], item["error_code"], item["space_id"]) for item in found
+    }
+    assert all(item["failed_at"] for item in found) and "cursed" not in str(found)
+    assert [] == (await page(ben))["failed"]
 
 
 async def test_a_malformed_document_fails_alone_too(memory: Memory) -> None:
