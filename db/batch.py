@@ -19,7 +19,7 @@ from psycopg import AsyncConnection, OperationalError, abc
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, Format, PipelineStatus
+from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import DictRow, TupleRow
 from psycopg.waiting import Ready, Wait
@@ -80,10 +80,7 @@ class Asked(Generic[Row]):
 
 
 class Batch:
-    """An asynchronous context on a connection that is in no other pipeline. On a way out by an exception nothing more is read than what was asked.
-
-    A connection that is cut off in between stays in the pipeline, and is of no more use.
-    """
+    """An asynchronous context on a connection that is in no other pipeline. What was not read inside is read at its end."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -98,15 +95,16 @@ class Batch:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            await self.receive()
-        elif not issubclass(kind, Exception) or self._pgconn.status == ConnStatus.BAD:
-            return
-        elif self._sent:
-            with suppress(psycopg.Error):
-                await self._drain()
-        if self._pgconn.pipeline_status != PipelineStatus.OFF:
-            self._pgconn.exit_pipeline_mode()
+        try:
+            if kind is None:
+                await self.receive()
+            elif issubclass(kind, Exception) and self._sent:
+                with suppress(psycopg.Error):
+                    await self._drain()
+        finally:
+            # Refused where something is still to be read: then the connection stays in the pipeline, and is of no more use.
+            with suppress(OperationalError):
+                self._pgconn.exit_pipeline_mode()
 
     def ask(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[DictRow]:
         """Put a statement into the batch; its rows are dicts."""

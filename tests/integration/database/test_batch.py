@@ -162,7 +162,17 @@ async def test_a_failure_in_between_leaves_nothing_unread(connection: Connection
     assert [(5,)] == await (await connection.execute("select 5")).fetchall()
 
 
-async def test_a_batch_that_is_cut_off_stops_its_statement_and_gives_the_connection_up(connection: Connection) -> None:
+async def test_a_failure_that_nobody_read_is_raised_at_the_end(connection: Connection) -> None:
+    async def ask() -> None:
+        async with Batch(connection) as batch:
+            batch.ask_tuples("select 1 / %(n)s::int", {"n": 0})
+
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await ask()
+    assert [(5,)] == await (await connection.execute("select 5")).fetchall()
+
+
+async def test_a_batch_that_is_cut_off_stops_its_statement(connection: Connection) -> None:
     async def ask() -> None:
         async with Batch(connection) as batch:
             await batch.ask_tuples("select pg_sleep(600)").fetchall()
@@ -173,7 +183,7 @@ async def test_a_batch_that_is_cut_off_stops_its_statement_and_gives_the_connect
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 60)
 
-    assert PipelineStatus.OFF != connection.pgconn.pipeline_status
+    assert connection.closed or [(5,)] == await (await connection.execute("select 5")).fetchall()
 
 
 async def test_a_session_that_ends_in_between_is_an_error(connection: Connection, database: TestDatabase) -> None:
