@@ -23,10 +23,10 @@ from psycopg.conninfo import make_conninfo
 
 from commonlore.db.embedded import EmbeddedPostgres
 from commonlore.db.locate import Database, prepare_database
-from commonlore.db.provision import PROVISION_LOCK, ROLES, _search_path, role_passwords
+from commonlore.db.provision import PROVISION_LOCK, ROLES, role_passwords
 from tests.support import containers
 
-_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
+_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200", "scram_iterations": "1"}
 
 
 @dataclass(frozen=True)
@@ -113,18 +113,35 @@ def make_template() -> str:
     return name
 
 
+_SETTINGS_OF_ROLES = """
+select format('alter role %%I in database %%I set %%I = %%s', r.rolname, %s::text, split_part(setting, '=', 1), substr(setting, strpos(setting, '=') + 1))
+from pg_db_role_setting s join pg_roles r on r.oid = s.setrole cross join unnest(s.setconfig) setting
+where s.setdatabase = (select oid from pg_database where datname = %s)
+"""
+
+
 def clone(template: str) -> TestDatabase:
     """A copy of the template. Role settings belong to a database and are not copied, so they are made again."""
     name = f"test_{os.getpid()}_{uuid4().hex[:12]}"
-    statement = sql.SQL("create database {} template {} strategy file_copy")
-    with psycopg.connect(server_conninfo(), autocommit=True) as connection:
-        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
-    database = _addresses(name)
-    with psycopg.connect(database.admin_conninfo, autocommit=True) as connection:
-        _search_path(connection)
-    return database
+    connection = administrator()
+    connection.execute(sql.SQL("create database {} template {} strategy file_copy").format(sql.Identifier(name), sql.Identifier(template)))
+    settings = connection.execute(_SETTINGS_OF_ROLES, (name, template)).fetchall()
+    connection.execute(b"; ".join(statement.encode() for (statement,) in settings))
+    return _addresses(name)
 
 
 def drop(name: str) -> None:
-    with psycopg.connect(server_conninfo(), autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+    administrator().execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+
+
+_administrators: dict[tuple[str, int], psycopg.Connection] = {}
+
+
+def administrator() -> psycopg.Connection:
+    """The connection by which this process makes and drops databases; connecting takes as long as half the making of one."""
+    key = (server_conninfo(), os.getpid())  # a forked process leaves alone what it was born with
+    found = _administrators.get(key)
+    if found is None or found.closed:
+        found = _administrators[key] = psycopg.connect(key[0], autocommit=True)
+        atexit.register(found.close)
+    return found

@@ -27,7 +27,7 @@ from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.resident import ResidentVectors
-from commonlore.db.session import make_pool, team_transaction
+from commonlore.db.session import Pool, make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
 from commonlore.domain.ingest.request import SessionRequest
@@ -95,11 +95,42 @@ class Holder:
 
 
 @dataclass
+class Connections:
+    """What a test's memory keeps open to its end: a new connection and its first statements cost more than most tests do."""
+
+    database: TestDatabase
+    _pools: dict[str, Pool] = field(default_factory=dict)
+    _administrator: psycopg.Connection[Any] | None = None
+
+    async def pool(self, name: str) -> Pool:
+        """Of the owner or of the worker."""
+        if name not in self._pools:
+            made = (
+                tenancy.owner_pool(self.database.owner_conninfo) if name == "owner" else make_pool(self.database.worker_conninfo, size=2, name=name)
+            )
+            self._pools[name] = made
+            await made.open()
+        return self._pools[name]
+
+    def administrator(self) -> psycopg.Connection[Any]:
+        if self._administrator is None or self._administrator.closed:
+            self._administrator = psycopg.connect(self.database.admin_conninfo, autocommit=True)
+        return self._administrator
+
+    async def close(self) -> None:
+        for pool in self._pools.values():
+            await pool.close()
+        if self._administrator is not None:
+            self._administrator.close()
+
+
+@dataclass
 class Memory:
     database: TestDatabase
     adapters: Adapters
     clock: SteppingClock
     operations: MemoryOperations
+    connections: Connections
     _teams: dict[str, UUID] = field(default_factory=dict)
     _numbers: Any = field(default_factory=count)
 
@@ -108,6 +139,9 @@ class Memory:
     async def open(cls, database: TestDatabase, embedder: Embedder | None = None, *, pool_size: int = 4) -> AsyncIterator[Memory]:
         clock = SteppingClock()
         pool = make_pool(database.serving_conninfo, size=pool_size, name="test")
+        # One at first: what one after the other asks is then prepared once. More come as soon as one has to wait.
+        pool._min_size = pool._nconns = 1
+        connections = Connections(database)
         await pool.open()
         try:
             adapters = Adapters(
@@ -118,8 +152,9 @@ class Memory:
                 clock=clock,
                 resident=kept_vectors(),
             )
-            yield cls(database, adapters, clock, MemoryOperations(adapters))
+            yield cls(database, adapters, clock, MemoryOperations(adapters), connections)
         finally:
+            await connections.close()
             await pool.close()
 
     def with_embedder(self, embedder: Embedder) -> Memory:
@@ -136,29 +171,24 @@ class Memory:
         self, team: str = "atlas", member: str | None = None, *, scopes: Sequence[str] = ("read", "write"), binding: str = "credential_private"
     ) -> Holder:
         """A new key of a (new) member of a (new) team."""
-        owner = tenancy.owner_pool(self.database.owner_conninfo)
-        await owner.open()
-        try:
-            team_id = self._teams.get(team) or new_id()
-            async with team_transaction(owner, team_id, timeout_ms=10_000) as transaction:
-                now = self.clock()
-                if team not in self._teams:
-                    await tenancy.create_team(transaction, name=team, now=now)
-                    self._teams[team] = team_id
-                name = member or f"member-{next(self._numbers)}"
-                profiles = {item.name: item.profile_id for item in await tenancy.list_members(transaction)}
-                profile_id = profiles.get(name) or (await tenancy.add_member(transaction, name=name, profile_kind="agent", now=now)).profile_id
-                issued = await tenancy.mint_key(
-                    transaction,
-                    profile_id,
-                    name=f"key-{next(self._numbers)}",
-                    scopes=tuple(scopes),  # type: ignore[arg-type]
-                    memory_binding=binding,  # type: ignore[arg-type]
-                    expires_at=None,
-                    now=now,
-                )
-        finally:
-            await owner.close()
+        team_id = self._teams.get(team) or new_id()
+        async with team_transaction(await self.connections.pool("owner"), team_id, timeout_ms=10_000) as transaction:
+            now = self.clock()
+            if team not in self._teams:
+                await tenancy.create_team(transaction, name=team, now=now)
+                self._teams[team] = team_id
+            name = member or f"member-{next(self._numbers)}"
+            profiles = {item.name: item.profile_id for item in await tenancy.list_members(transaction)}
+            profile_id = profiles.get(name) or (await tenancy.add_member(transaction, name=name, profile_kind="agent", now=now)).profile_id
+            issued = await tenancy.mint_key(
+                transaction,
+                profile_id,
+                name=f"key-{next(self._numbers)}",
+                scopes=tuple(scopes),  # type: ignore[arg-type]
+                memory_binding=binding,  # type: ignore[arg-type]
+                expires_at=None,
+                now=now,
+            )
         presented = parse(issued.text)
         assert presented is not None
         return Holder(presented, issued.text, team_id, profile_id, issued.key.credential_id)
@@ -219,9 +249,8 @@ class Memory:
 
     def sql(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         """One statement as the superuser, committed; its rows, if it returns any."""
-        with psycopg.connect(self.database.admin_conninfo, autocommit=True) as connection:
-            cursor = connection.execute(statement.encode(), parameters)
-            return cursor.fetchall() if cursor.description else []
+        cursor = self.connections.administrator().execute(statement.encode(), parameters)
+        return cursor.fetchall() if cursor.description else []
 
     @asynccontextmanager
     async def under(self, options: str, *, size: int = 2) -> AsyncIterator[Memory]:
@@ -236,18 +265,14 @@ class Memory:
 
     async def run_embedding(self, holder: Holder) -> int:
         """Run the job of every space of the holder's team, as the worker role; returns the vectors made."""
-        pool = make_pool(self.database.worker_conninfo, size=2, name="test-worker")
-        await pool.open()
-        try:
-            adapters = replace(self.adapters, pool=pool)
-            total = 0
-            async with team_transaction(pool, holder.team_id, timeout_ms=10_000) as transaction:
-                spaces = await (await transaction.connection.execute("select space_id from commonlore.space")).fetchall()
-            for row in spaces:
-                total += await embed_parts(adapters, team_id=holder.team_id, space_id=row["space_id"])
-            return total
-        finally:
-            await pool.close()
+        pool = await self.connections.pool("test-worker")
+        adapters = replace(self.adapters, pool=pool)
+        total = 0
+        async with team_transaction(pool, holder.team_id, timeout_ms=10_000) as transaction:
+            spaces = await (await transaction.connection.execute("select space_id from commonlore.space")).fetchall()
+        for row in spaces:
+            total += await embed_parts(adapters, team_id=holder.team_id, space_id=row["space_id"])
+        return total
 
 
 def a_relationship(subject: str, predicate: str, target: str, *, ref: str = "r1", evidence: Sequence[int] = (0,), **fields: Any) -> dict[str, Any]:

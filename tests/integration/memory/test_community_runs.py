@@ -256,7 +256,7 @@ async def test_the_clock_asks_once_a_window_in_the_time_zone_of_the_team(memory:
         assert (1, 0) == (await schedule(adapters), await schedule(adapters))
         assert ([(space_of(memory, ada)[0],)], []) == (waiting(memory, ada), waiting(memory, eve))
         memory.sql("delete from commonlore.job")
-        memory.sql("set search_path = procrastinate; delete from procrastinate_jobs")
+        memory.sql("set local search_path = procrastinate; delete from procrastinate_jobs")
         assert "completed" == await detect(memory, ada)
         assert 0 == await schedule(adapters)
         at = replace(adapters, clock=lambda: memory.clock.now.replace(hour=14, minute=59))  # 02:59 of the next day in Auckland

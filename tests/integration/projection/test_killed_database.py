@@ -61,6 +61,7 @@ async def memory(server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> A
     template = databases.make_template()
     async with Memory.open(databases.clone(template)) as opened:
         yield opened
+    databases.administrator().close()  # the next test's server is another start of it
 
 
 class Killer:
@@ -94,7 +95,7 @@ class Killer:
         for process in reversed(processes):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(processes, timeout=10)
+        psutil.wait_procs(processes, timeout=60)
         assert "started" == self._server.start()
 
 
