@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.databases import TestDatabase, clone, drop, make_template
+from tests.support.dying import Dying, nursery
 from tests.support.temporary import keep_in_memory
 
 keep_in_memory()
@@ -36,3 +37,10 @@ def database(template: str) -> Iterator[TestDatabase]:
     made = clone(template)
     yield made
     drop(made.name)
+
+
+@pytest.fixture(scope="session")
+def dying() -> Iterator[Dying]:
+    """Makes workers that kill themselves."""
+    with nursery() as made:
+        yield made

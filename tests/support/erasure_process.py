@@ -1,9 +1,8 @@
-"""A worker that kills itself with SIGKILL in the middle of an erasure: `python -m tests.support.erasure_process <conninfo> <place> <home>`."""
+"""A worker that kills itself with SIGKILL in the middle of an erasure."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,12 +48,7 @@ PLACES: dict[str, Callable[[], None]] = {
 }
 
 
-def main() -> None:
-    conninfo, place, home = sys.argv[1:]
+def main(conninfo: str, place: str, home: str) -> None:
     PLACES[place]()
     settings = read_settings({}, home=Path(home))
     asyncio.run(worker.run(settings, conninfo, rules=QUICK, make_embedder=ServedHashEmbedder))
-
-
-if __name__ == "__main__":
-    main()

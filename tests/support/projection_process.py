@@ -1,9 +1,8 @@
-"""A worker that kills itself with SIGKILL at a named place of a rebuild: `python -m tests.support.projection_process <conninfo> <place>`."""
+"""A worker that kills itself with SIGKILL at a named place of a rebuild."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -59,12 +58,7 @@ def small_batches() -> None:
     projection_build.TEXT_BATCH = projection_build.VECTOR_BATCH = projection_build.CLEAR_BATCH = BATCH
 
 
-def main() -> None:
-    conninfo, place = sys.argv[1:]
+def main(conninfo: str, place: str) -> None:
     small_batches()
     {**PLACES, **CONTRACT_PLACES}[place]()
     asyncio.run(worker.run(read_settings({}), conninfo, rules=QUICK, handlers=ASKED, make_embedder=embedders))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""A worker that kills itself with SIGKILL, or freezes, at a named place: `python -m tests.support.worker_process <conninfo> <place>`.
+"""A worker that kills itself with SIGKILL, or freezes, at a named place.
 
 Its model hashes words, so that it starts quickly; everything else is the real worker.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -75,12 +74,7 @@ PLACES: dict[str, Callable[[], None]] = {
 }
 
 
-def main() -> None:
-    conninfo, place = sys.argv[1:]
+def main(conninfo: str, place: str) -> None:
     PLACES[place]()
     embedder = {"embedding": DyingEmbedder, "frozen": FreezingEmbedder}.get(place, ServedHashEmbedder)
     asyncio.run(worker.run(read_settings({}), conninfo, rules=QUICK, make_embedder=embedder))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,12 +10,11 @@ import pytest
 from commonlore.db.settings import read_settings
 from commonlore.workers import main as worker
 from tests.integration.erasure.test_erasing import SECRET, taught
+from tests.support.dying import Dying
 from tests.support.erasure import erase
 from tests.support.erasure_process import PLACES
 from tests.support.memory import Memory, ServedHashEmbedder
 from tests.support.worker_process import QUICK
-
-ROOT = Path(__file__).parents[3]
 
 
 async def finish(memory: Memory, home: Path) -> None:
@@ -40,12 +36,10 @@ async def finish(memory: Memory, home: Path) -> None:
 
 
 @pytest.mark.parametrize("place", list(PLACES))
-async def test_a_worker_that_is_killed_anywhere_leaves_an_erasure_that_another_ends(memory: Memory, tmp_path: Path, place: str) -> None:
+async def test_a_worker_that_is_killed_anywhere_leaves_an_erasure_that_another_ends(memory: Memory, dying: Dying, tmp_path: Path, place: str) -> None:
     ann, answer = await taught(memory)
     begun = await erase(memory, ann, "evidence", answer["evidence"][0]["evidence_id"])
-    command = [sys.executable, "-m", "tests.support.erasure_process", memory.database.worker_conninfo, place, str(tmp_path)]
-    dying = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-    assert -signal.SIGKILL == dying.returncode
+    await dying.killed("erasure_process", memory.database.worker_conninfo, place, str(tmp_path))
     await finish(memory, tmp_path)
 
     [(state, receipt)] = memory.sql("select state, receipt::jsonb from commonlore.erasure where erasure_id = %s::uuid", begun["erasure_id"])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,16 +15,11 @@ import pytest
 
 from commonlore.db.settings import read_settings
 from commonlore.workers import main as worker
+from tests.support.dying import Dying
 from tests.support.memory import Holder, Memory, ServedHashEmbedder
 from tests.support.worker_process import PLACES, QUICK
 
-ROOT = Path(__file__).parents[3]
 TEXTS = 70  # more than a batch
-
-
-def killed_worker(memory: Memory, place: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.support.worker_process", memory.database.worker_conninfo, place]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @asynccontextmanager
@@ -76,10 +68,9 @@ def whole(memory: Memory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "frozen"])
-async def test_a_killed_workers_job_is_taken_up_and_every_count_is_exact(memory: Memory, place: str) -> None:
+async def test_a_killed_workers_job_is_taken_up_and_every_count_is_exact(memory: Memory, dying: Dying, place: str) -> None:
     await waiting_texts(memory)
-    dying = killed_worker(memory, place)
-    assert -signal.SIGKILL == await asyncio.to_thread(dying.wait, 60)
+    await dying.killed("worker_process", memory.database.worker_conninfo, place)
     running = memory.sql("select count(*) from procrastinate.procrastinate_jobs where task_name = 'embed_parts' and status = 'doing'")
     assert [(0 if place == "told" else 1,)] == running
 
@@ -91,22 +82,22 @@ async def test_a_killed_workers_job_is_taken_up_and_every_count_is_exact(memory:
     assert [("succeeded", tries)] == memory.sql("select state, attempts from commonlore.job where kind = 'embed_parts'")
 
 
-async def test_a_frozen_workers_job_is_another_ones_and_its_own_late_end_counts_for_nothing(memory: Memory) -> None:
+async def test_a_frozen_workers_job_is_another_ones_and_its_own_late_end_counts_for_nothing(memory: Memory, dying: Dying) -> None:
     """SIGSTOP past the silence, then SIGCONT when the other one is done: its vectors and its word for the job are refused."""
     await waiting_texts(memory)
-    frozen = killed_worker(memory, "frozen")
+    frozen = dying.start("worker_process", memory.database.worker_conninfo, "frozen")
     try:
         await until(memory, "select count(*) from procrastinate.procrastinate_jobs where task_name = 'embed_parts' and status = 'doing'", [(1,)])
-        while psutil.Process(frozen.pid).status() != psutil.STATUS_STOPPED:  # noqa: ASYNC110  the process tells nobody
+        while psutil.Process(frozen).status() != psutil.STATUS_STOPPED:  # noqa: ASYNC110  the process tells nobody
             await asyncio.sleep(0.05)
         async with a_worker(memory):
             await until(memory, "select count(*) from procrastinate.procrastinate_jobs where task_name = 'embed_parts'", [(0,)])
             before = memory.sql("select state, attempts, finished_at, done from commonlore.job"), whole(memory)
-        os.kill(frozen.pid, signal.SIGCONT)
+        os.kill(frozen, signal.SIGCONT)
         await asyncio.sleep(2 * QUICK.silent_s)
     finally:
-        frozen.kill()
-        frozen.wait(10)
+        os.kill(frozen, signal.SIGKILL)
+        dying.wait()
 
     assert ("succeeded", 1) == before[0][0][:2]
     assert {"parts": TEXTS + 2, "different": TEXTS + 2, "documents": 2, "waiting": 0, "left": 0} == before[1]

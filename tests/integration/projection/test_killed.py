@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +17,11 @@ from commonlore.domain.time import system_clock
 from commonlore.workers import main as worker
 from tests.integration.projection.test_contracts import OTHER, filled, owner
 from tests.integration.projection.test_generations import contents, related
+from tests.support.dying import Dying
 from tests.support.memory import Holder, Memory, contexts
 from tests.support.projection import ask, states, working
 from tests.support.projection_process import BATCH, CONTRACT_PLACES, PLACES, embedders
 from tests.support.worker_process import QUICK
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -47,12 +42,6 @@ async def a_worker(memory: Memory) -> AsyncIterator[None]:
             task.result()
 
 
-async def kill_at(memory: Memory, place: str) -> None:
-    command = [sys.executable, "-m", "tests.support.projection_process", memory.database.worker_conninfo, place]
-    died = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-    assert -signal.SIGKILL == died.returncode
-
-
 async def until(memory: Memory, ann: Holder, wanted: dict[int, str], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while (found := await states(memory, ann)) != wanted:
@@ -61,10 +50,10 @@ async def until(memory: Memory, ann: Holder, wanted: dict[int, str], seconds: fl
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_rebuild_whose_worker_is_killed_goes_on_from_its_rows(memory: Memory, place: str) -> None:
+async def test_a_rebuild_whose_worker_is_killed_goes_on_from_its_rows(memory: Memory, dying: Dying, place: str) -> None:
     ann = await related(memory, copies=20)
     await ask(memory, ann, "start")
-    await kill_at(memory, place)
+    await dying.killed("projection_process", memory.database.worker_conninfo, place)
     assert "current" == (await memory.recall(ann, "Who works on Orion?"))["search_states"]["relationships"]
     async with a_worker(memory):
         await until(memory, ann, {2: "standby", 1: "current"})
@@ -74,11 +63,11 @@ async def test_a_rebuild_whose_worker_is_killed_goes_on_from_its_rows(memory: Me
 
 
 @pytest.mark.parametrize("place", CONTRACT_PLACES)
-async def test_a_change_of_contract_whose_worker_is_killed_goes_on_from_its_rows(memory: Memory, place: str) -> None:
+async def test_a_change_of_contract_whose_worker_is_killed_goes_on_from_its_rows(memory: Memory, dying: Dying, place: str) -> None:
     ann = await filled(memory)
     async with owner(memory) as pool:
         await contract_change.start(pool, OTHER, now=system_clock())
-        await kill_at(memory, place)
+        await dying.killed("projection_process", memory.database.worker_conninfo, place)
         async with a_worker(memory):
             contracts = await contract_change.list_contracts(pool)
             end = time.monotonic() + 60
