@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 CLIENT := .test-environments/densemem
-# Processes for the tests, one more than cores since many wait; WORKERS= runs them in one
+# Processes for the tests, one more than cores since many wait; WORKERS= runs them in one.
+# They start hundreds of programs, so what Python has compiled is kept, whatever the environment says.
 WORKERS ?= 3
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
@@ -28,7 +29,7 @@ up: $(VENV)/.base
 	@$(BIN)/commonlore up
 
 test: $(VENV)/.dev $(CLIENT)/.installed
-	$(BIN)/python -m pytest $(if $(WORKERS),-n $(WORKERS)) $(PYTEST_ARGUMENTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(if $(WORKERS),-n $(WORKERS)) $(PYTEST_ARGUMENTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -164,7 +164,7 @@ def transaction_pooler(conninfo: str, *, connections: int = 2) -> Iterator[Poole
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()), name="test-pooler", daemon=True)
     thread.start()
     try:
-        assert begun.wait(10)
+        assert begun.wait(60)
         yield pooler
     finally:
         loop.call_soon_threadsafe(stop.set)

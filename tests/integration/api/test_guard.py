@@ -30,7 +30,7 @@ async def server() -> AsyncIterator[Edge]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def connection(server: Edge) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=10) as opened:
+    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=60) as opened:
         yield opened
 
 
@@ -50,7 +50,7 @@ async def raw(port: int, request: bytes) -> tuple[int, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     await writer.drain()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
         body = await reader.readexactly(int(length[1])) if length and not request.startswith(b"HEAD") else b""
@@ -112,7 +112,7 @@ async def test_a_key_in_the_query_is_no_credential_and_is_not_logged(edge: Edge,
     """401, and the access log has the path alone."""
 
     caplog.set_level(logging.INFO)
-    async with httpx.AsyncClient(base_url=edge.url) as bare:
+    async with httpx.AsyncClient(base_url=edge.url, timeout=60) as bare:
         answer = await bare.get(f"/anything?api_key={KEY}&token={KEY}")
     lines = [record.getMessage() for record in caplog.records if record.name == "uvicorn.access"]
 
@@ -140,7 +140,7 @@ async def test_no_wellformed_key_no_answer(edge: Edge, path: str, value: str | N
     """401 with WWW-Authenticate, alike for each, before the body is looked at."""
 
     headers = {} if value is None else {"authorization": value.encode("latin-1")}
-    async with httpx.AsyncClient(base_url=edge.url) as bare:
+    async with httpx.AsyncClient(base_url=edge.url, timeout=60) as bare:
         answer = await bare.post(path, content=b"{", headers={**JSON, **headers})
 
     assert ((401, "credential_invalid", PROBLEM), "Bearer") == (code_of(answer), answer.headers["www-authenticate"])
@@ -157,7 +157,7 @@ async def test_two_credentials_are_none(edge: Edge) -> None:
 async def test_the_scheme_is_not_case_sensitive(edge: Edge) -> None:
     """RFC 9110 says so."""
 
-    async with httpx.AsyncClient(base_url=edge.url) as bare:
+    async with httpx.AsyncClient(base_url=edge.url, timeout=60) as bare:
         answer = await bare.post("/v1/recall_memory", content=RECALL, headers=JSON | {"authorization": f"bearer {KEY}"})
 
     assert 200 == answer.status_code
@@ -188,7 +188,7 @@ async def test_a_foreign_host_or_origin_is_refused(client: httpx.AsyncClient, pa
 async def test_a_listed_host_is_answered(edge: Edge) -> None:
     """COMMONLORE_ALLOWED_HOSTS adds names."""
 
-    async with running_edge(allowed_hosts=("lore.example",)) as open_edge, httpx.AsyncClient(base_url=open_edge.url) as bare:
+    async with running_edge(allowed_hosts=("lore.example",)) as open_edge, httpx.AsyncClient(base_url=open_edge.url, timeout=60) as bare:
         answer = await bare.get("/v1/health/live", headers={"host": "lore.example"})
 
     assert 200 == answer.status_code

@@ -34,7 +34,7 @@ async def server() -> AsyncIterator[Edge]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def connection(server: Edge) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=10) as opened:
+    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=60) as opened:
         yield opened
 
 
@@ -54,7 +54,7 @@ async def raw(port: int, request: bytes) -> tuple[int, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     await writer.drain()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
         body = await reader.readexactly(int(length[1])) if length and not request.startswith(b"HEAD") else b""
@@ -231,7 +231,7 @@ async def test_an_endless_body_ends(edge: Edge) -> None:
             await asyncio.sleep(0.001)
 
     task = asyncio.create_task(flood())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         status = await reader.readline()
     task.cancel()
     writer.close()
@@ -360,7 +360,7 @@ async def test_live_and_ready(edge: Edge, client: httpx.AsyncClient) -> None:
     """Live always; ready only when the service says so. Neither needs a key."""
 
     edge.not_ready = Unavailable("not_ready", "starting", retry_after_s=1)
-    async with httpx.AsyncClient(base_url=edge.url) as bare:
+    async with httpx.AsyncClient(base_url=edge.url, timeout=60) as bare:
         live, ready = await bare.get("/v1/health/live"), await bare.get("/v1/health/ready")
         edge.not_ready = None
         later = await bare.get("/v1/health/ready")

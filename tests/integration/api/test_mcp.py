@@ -36,7 +36,7 @@ async def server() -> AsyncIterator[Edge]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def connection(server: Edge) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=10) as opened:
+    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=60) as opened:
         yield opened
 
 
@@ -110,7 +110,7 @@ async def test_every_accept_header_is_served(edge: Edge, accept: str | None, kin
     request = httpx.Request("POST", f"{edge.url}/mcp", json={"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": HELLO}, headers=headers)
     if accept is None:
         request.headers.pop("accept", None)
-    async with httpx.AsyncClient() as bare:
+    async with httpx.AsyncClient(timeout=60) as bare:
         answer = await bare.send(request)
     message = json.loads(answer.text.removeprefix("event: message\ndata: "))
 

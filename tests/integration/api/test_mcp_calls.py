@@ -33,7 +33,7 @@ async def server() -> AsyncIterator[Edge]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def connection(server: Edge) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=10) as opened:
+    async with httpx.AsyncClient(base_url=server.url, headers=AUTH, timeout=60) as opened:
         yield opened
 
 
@@ -164,7 +164,7 @@ async def test_messages_without_a_tool_can_check_the_key_too() -> None:
 
     settings = Settings(home=Path("unused"))
     app = create_app(FakeOperations(), settings=settings, ready=ready, authenticate=refuse)
-    async with serving(app, settings) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=AUTH) as client:
+    async with serving(app, settings) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=AUTH, timeout=60) as client:
         statuses = [(await ask(client, method, params)).status_code for method, params in (("initialize", HELLO), ("tools/list", None))]
 
     assert [401, 401] == statuses

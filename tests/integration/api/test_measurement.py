@@ -109,7 +109,7 @@ def test_a_key_or_a_proxy_does_not_reach_the_numbers(measured: Service, headers:
 
 async def test_nothing_answers_unless_it_was_switched_on() -> None:
     """By default there is no such route, with a key or without."""
-    async with running_edge() as edge, httpx.AsyncClient(base_url=edge.url) as client:
+    async with running_edge() as edge, httpx.AsyncClient(base_url=edge.url, timeout=60) as client:
         answers = [await client.get("/metrics", headers=headers) for headers in ({}, {"authorization": f"Bearer {KEY}"})]
 
     assert [404, 404] == [answer.status_code for answer in answers]

@@ -34,7 +34,7 @@ HEAD = b"GET /v1/health/live HTTP/1.1\r\nhost: localhost\r\n"
 )
 def test_a_head_is_bounded(service: Service, sent: bytes, expected: bytes) -> None:
     """The status says which bound it was."""
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
         connection.sendall(sent)
         status = connection.recv(64).split(b" ")[1]
 

@@ -41,7 +41,7 @@ def _shown_in_readme() -> list[str]:
 def test_an_import_goes_on_after_a_correction(home: Home, tmp_path: Path, run: Run, start: Callable[..., Service]) -> None:
     """A wrong line stops it with its number; the corrected file is imported, and again without storing anything twice."""
 
-    service = start(home.path)
+    service = start(home.path, "--no-worker")
     file, out = tmp_path / "talk.jsonl", tmp_path / "map.jsonl"
     lines = [json.dumps({"text": f"The lantern number {number} hangs in the hall.", "speaker": "Ida", "id": str(number)}) for number in range(30)]
     file.write_text("\n".join([*lines[:25], '{"text": "x", "time": "2020-01-01T00:00:00"}', *lines[25:]]))

@@ -38,11 +38,13 @@ def test_an_external_database_is_prepared_and_then_served_without_its_administra
     migrated = run(home.path, "migrate", "--json", COMMONLORE_DATABASE_URL=admin)
     first = start(home.path, COMMONLORE_DATABASE_URL=admin)
     headers = {"authorization": f"Bearer {first.facts['key']}"}
-    stored = httpx.post(f"{first.url}/v1/remember", json={"evidence": [{"content": "The kiln is in the barn."}]}, headers=headers, trust_env=False)
+    stored = httpx.post(
+        f"{first.url}/v1/remember", json={"evidence": [{"content": "The kiln is in the barn."}]}, headers=headers, trust_env=False, timeout=60
+    )
     first.stop()
     serving = address("commonlore_app", roles["commonlore_app"])
     second = start(base / "elsewhere", COMMONLORE_SERVING_URL=serving, COMMONLORE_WORKER_URL=address("commonlore_worker", roles["commonlore_worker"]))
-    found = httpx.post(f"{second.url}/v1/recall_memory", json={"query": "Where is the kiln?"}, headers=headers, trust_env=False)
+    found = httpx.post(f"{second.url}/v1/recall_memory", json={"query": "Where is the kiln?"}, headers=headers, trust_env=False, timeout=60)
     worker_log = second.log
     second.stop()
 

@@ -18,7 +18,7 @@ def test_no_secret_is_written_when_everything_is_logged(home: Home, tmp_path: Pa
     file = tmp_path / "talk.jsonl"
     file.write_text(json.dumps({"text": "The heron is called Quillfeather."}))
     service = start(home.path, COMMONLORE_LOG_LEVEL="debug")
-    with httpx.Client(base_url=service.url, headers={"authorization": f"Bearer {home.key}"}, trust_env=False) as client:
+    with httpx.Client(base_url=service.url, headers={"authorization": f"Bearer {home.key}"}, trust_env=False, timeout=60) as client:
         statuses = [
             client.post("/v1/recall_memory", json={"query": "heron"}).status_code,
             client.post(f"/v1/recall_memory?api_key={home.key}", json={"query": "heron"}).status_code,

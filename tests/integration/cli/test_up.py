@@ -28,7 +28,7 @@ def test_it_answers_an_agent_and_keeps_what_was_told(home: Home, start: Callable
     first = start(home.path)
     stored = ask(first.url, home.key, "remember", {"evidence": [{"content": "Ada moved the Orion project to Lisbon."}]})
     code = first.stop(signal.SIGINT)
-    second = start(home.path)
+    second = start(home.path, "--no-worker")
     found = ask(second.url, home.key, "recall_memory", {"query": "Where is the Orion project?"})
     refused = ask(second.url, home.key[:-1] + ("a" if home.key[-1] != "a" else "b"), "recall_memory", {"query": "x"})
     second.stop()

@@ -30,7 +30,7 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
         yield process
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.fixture

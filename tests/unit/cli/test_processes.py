@@ -32,7 +32,7 @@ async def test_a_worker_that_dies_is_started_again(monkeypatch: pytest.MonkeyPat
     first = worker.pid
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while worker.starts < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     second = worker.pid
@@ -59,7 +59,7 @@ async def test_a_worker_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPa
     log = tmp_path / "log" / "worker.log"
     worker = WorkerProcess(os.environ, command=_STUBBORN, log_file=log)
     await worker.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not log.read_bytes():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     pid = worker.pid
