@@ -131,7 +131,7 @@ def promotions(service: Service, ann: Holder, client: httpx.Client) -> Iterator[
     yield "revoke_promotion", {"promotion_id": revoked, "reason": "no zebra"}, ann
     bob = service.client(service.key("tools", "bob"))
     asked = bob.post("/v1/promote_evidence", json={"evidence_ids": [private(bob, "Bob saw a zebra.")], "review": True}).json()["promotion_id"]
-    yield "decide_promotion", {"promotion_id": asked, "decision": "approve", "reason": "a zebra"}, ann
+    yield "decide_promotion", {"promotion_id": asked, "decision": "approve", "reason": "as an administrator said"}, ann
 
 
 def test_no_tool_that_writes_leaves_the_log_empty(service: Service) -> None:
