@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 _MEMORY = Path("/dev/shm")
-# A whole run in three processes keeps about two gigabytes of files.
-_ROOM = 6 << 30
+# A whole run in three processes keeps about one gigabyte of files.
+_ROOM = 3 << 30
 
 
 def keep_in_memory(folder: Path = _MEMORY, room: int = _ROOM) -> bool:
