@@ -26,8 +26,9 @@ EXEMPT: Mapping[tuple[str, str], str] = {
     ("worker", "list_teams"): "a worker's sweep lists the teams through the same policy; their spaces are read team by team",
 }
 
-# `{gate}` stands for the text whose name ends in `_gate` and which is no statement itself.
+# `{gate}` stands for the text whose name ends in `_gate` and which is no statement itself; `{sample}` for the statement whose name does.
 _PLACE = re.compile(r"\{(?P<word>[a-z]+)\}")
+_WHOLE = frozenset({"sample"})
 _STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|with)\b", re.IGNORECASE)
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)  # may name a place without being one
 _PARAMETER = re.compile(r"%\((?P<name>\w+)\)s")
@@ -40,18 +41,19 @@ _MARKED_LINE = re.compile(r"^[ \t]*(?:(?P<word>and|where|on)\b)?.*-- tenant[ \t]
 def named_statements() -> Iterator[tuple[str, str, str]]:
     """Every (subject, name, statement) below db/queries, in order; the catalogue's own reading is left out.
 
-    A statement with places for fragments comes twice: with them, and with `true` instead, since a caller may leave one out.
+    A statement with places for conditions comes twice: with them, and with `true` instead, since a caller may leave one out.
     """
     read = {(subject, name): _COMMENT.sub("", text) for subject in subjects() if subject != "isolation" for name, text in statements(subject).items()}
     words = {match["word"] for text in read.values() for match in _PLACE.finditer(text)}
-    pieces = {key: text for key, text in read.items() if any(key[1].endswith(f"_{word}") for word in words) and not _STATEMENT.match(text)}
+    pieces = {key: text for key, text in read.items() if any(key[1].endswith(f"_{word}") for word in words - _WHOLE) and not _STATEMENT.match(text)}
     fragments = {word: text for word in words for (_, name), text in pieces.items() if name.endswith(f"_{word}")}
+    whole = {word: text for word in words & _WHOLE for (_, name), text in read.items() if name.endswith(f"_{word}")}
     for (subject, name), text in read.items():
         if (subject, name) in pieces:
             continue
-        yield subject, name, _filled(text, fragments)
+        yield subject, name, _filled(text, whole | fragments)
         if _PLACE.search(text):
-            yield subject, f"{name} without fragments", _filled(text, dict.fromkeys(fragments, "true"))
+            yield subject, f"{name} without fragments", _filled(text, whole | dict.fromkeys(fragments, "true"))
 
 
 def _filled(text: str, fragments: Mapping[str, str]) -> str:

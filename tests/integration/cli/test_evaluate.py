@@ -105,7 +105,9 @@ def test_both_lanes_in_slices(tmp_path: Path, run: Run) -> None:
             expected = {"as_asked": 2, "temporal": 2, "valid_at": 2, "known_at": 1, "exact_anchor": anchors}
             assert expected == {name: row["n"] for name, row in found[lane].items()}
             assert {1.0} == {row["recall@10"] for row in found[lane].values()}
-            assert found[lane]["valid_at"]["mrr@10"] > found[lane]["temporal"]["mrr@10"]
+            assert found[lane]["valid_at"]["mrr@10"] >= found[lane]["temporal"]["mrr@10"]
+        # Documents of one career differ in the firm alone, so which is first without the view is a matter of their ids.
+        assert found["evidence"]["valid_at"]["mrr@10"] > found["evidence"]["temporal"]["mrr@10"]
         assert (1.0, 0) == (found["grouping"]["precision"], found["grouping"]["missed_pairs"]) and found["grouping"]["pairs"] > 0
         assert {"statements": 2, "by_evidence": 1.0, "by_relationships_only": 0.0} == found["coverage"]
         assert [0, 0, 0] == [found[name] for name in ("duplicates", "leaks", "outside_view")]
