@@ -7,6 +7,7 @@ of their own; everything else is the worker's role with the team set.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,6 +34,7 @@ _WORKER = statements("worker")
 _TIMEOUT_MS = 120_000
 _MARK, _END = "/* and in one space: ", " */"
 _BUILD_LOCK = 0x636F6D6D6F6E6C76  # "commonlv"; one building or dropping at a time in a database
+_LOCK_TRIES, _LOCK_EVERY_S = 10, 0.1
 # Memory of a build: the graph of that many rows, so that it is not written out on the way, within bounds.
 _BYTES_PER_ROW, _LEAST_MB, _MOST_MB = 1_700, 64, 1_024
 
@@ -254,7 +256,7 @@ class IndexBuilder:
 
 @asynccontextmanager
 async def index_builder(owner_conninfo: str) -> AsyncIterator[IndexBuilder | None]:
-    """The one builder of a database; None while another one builds.
+    """The one builder of a database; None while another one builds, which is looked at for a second: dropping an index takes no longer.
 
     The lock is tried, never waited for: whoever waits holds a snapshot, and building waits for every snapshot.
 
@@ -270,5 +272,10 @@ async def index_builder(owner_conninfo: str) -> AsyncIterator[IndexBuilder | Non
             await connection.execute("set lock_timeout = '15min'")
             await connection.execute("set client_connection_check_interval = '5s'")
             await connection.execute("set max_parallel_maintenance_workers = 0")
-            row = await (await connection.execute("select pg_try_advisory_lock(%s::bigint) as is_ours", (_BUILD_LOCK,))).fetchone()
-            yield IndexBuilder(connection, owner_conninfo) if row is not None and row["is_ours"] else None
+            for _ in range(_LOCK_TRIES):
+                row = await (await connection.execute("select pg_try_advisory_lock(%s::bigint) as is_ours", (_BUILD_LOCK,))).fetchone()
+                if row is not None and row["is_ours"]:
+                    yield IndexBuilder(connection, owner_conninfo)
+                    return
+                await asyncio.sleep(_LOCK_EVERY_S)
+            yield None

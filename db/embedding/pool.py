@@ -138,12 +138,16 @@ class PriorityPool:
             with self._lock:
                 self._running[batch.urgent] -= 1
                 finished = len(batch.results) == len(batch.calls)
-            if error is not None:
-                self._drop(batch)
+                if error is not None:  # before anybody else looks for the next call
+                    self._leave(batch)
             if finished or error is not None:
                 batch.settle(error)
             self._start()
 
     def _drop(self, batch: _Batch[Any]) -> None:
-        with self._lock, contextlib.suppress(ValueError):
+        with self._lock:
+            self._leave(batch)
+
+    def _leave(self, batch: _Batch[Any]) -> None:
+        with contextlib.suppress(ValueError):
             self._waiting[batch.urgent].remove(batch)

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from commonlore.db import contract_change
 from commonlore.db.backlog import sweep
+from commonlore.db.session import make_pool
 from commonlore.db.settings import read_settings
 from commonlore.db.statements import NEAR, OPEN_NEAR
 from commonlore.db.vector_indexes import index_builder
@@ -84,9 +85,15 @@ async def tend(memory: Memory, holder: Holder, policy: VectorIndexPolicy = SMALL
 
 @asynccontextmanager
 async def working(memory: Memory, policy: VectorIndexPolicy = SMALL, *, knows_owner: bool = True) -> AsyncIterator[Memory]:
-    async with as_worker(memory) as worker:
-        owner = memory.database.maintenance_conninfo if knows_owner else None
-        yield replace(worker, adapters=replace(worker.adapters, indexes=policy, owner_conninfo=owner))
+    owner = memory.database.maintenance_conninfo if knows_owner else None
+    pool = make_pool(memory.database.worker_conninfo, size=1, name="test-worker")
+    await pool.open()
+    try:
+        yield replace(memory, adapters=replace(memory.adapters, pool=pool, indexes=policy, owner_conninfo=owner))
+        async with pool.connection() as connection:
+            await connection.execute("select pg_stat_force_next_flush()")  # what it searched is counted now and not later
+    finally:
+        await pool.close()
 
 
 async def scanned(memory: Memory) -> int:
