@@ -1,6 +1,6 @@
 """`python -m commonlore.api.cli.tied PARENT MODULE`: run a module that ends when its parent does, even when that was killed.
 
-Linux only: the kernel sends SIGTERM when the parent ends. Elsewhere the module just runs.
+Linux only: the kernel sends SIGTERM when the parent ends. Elsewhere the module just runs. It runs at a lower priority than its parent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+# Work in the background yields to the calls that the same machine serves.
+NICENESS = 10
 
 
 def main() -> None:
@@ -20,6 +22,7 @@ def main() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
         if os.getppid() != parent:
             return  # it ended before the kernel was asked
+    os.nice(NICENESS)
     sys.argv = [module]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

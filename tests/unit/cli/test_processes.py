@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from commonlore.api.cli import processes
 from commonlore.api.cli.processes import WorkerProcess
+from commonlore.api.cli.tied import NICENESS
 
 _IDLE = (sys.executable, "-c", "import time; time.sleep(60)")
 _STUBBORN = (sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)")
@@ -72,12 +74,13 @@ async def test_a_worker_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent ended")
 def test_a_worker_ends_with_its_killed_parent(tmp_path: Path) -> None:
-    """kill -9 of the service leaves no worker behind that holds the database."""
+    """kill -9 of the service leaves no worker behind that holds the database. While it lives it runs at a lower priority."""
 
     marker = tmp_path / "pid"
     (tmp_path / "this_module_waits.py").write_text(f"import os, time\nopen({str(marker)!r}, 'w').write(str(os.getpid()) + '.')\ntime.sleep(60)\n")
     parent = subprocess.Popen([sys.executable, "-c", _PARENT, str(tmp_path)])
     child = int(_text(marker).removesuffix("."))
+    assert min(19, os.nice(0) + NICENESS) == psutil.Process(child).nice()
     parent.kill()
     parent.wait()
 
