@@ -23,6 +23,13 @@ from tests.support.memory import ServedHashEmbedder
 QUICK = worker.WorkerRules(concurrency=1, heartbeat_s=0.2, silent_s=1.0, poll_s=0.1, grace_s=0.3)
 
 
+async def ended(task: asyncio.Future[Any]) -> None:
+    """Cancel a task until it is over. One cancellation can be lost: `asyncio.wait_for` of Python 3.11 drops one that meets its result."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=5)
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -14,7 +14,7 @@ from tests.support.dying import Dying
 from tests.support.erasure import erase
 from tests.support.erasure_process import PLACES
 from tests.support.memory import Memory, ServedHashEmbedder
-from tests.support.worker_process import QUICK
+from tests.support.worker_process import QUICK, ended
 
 
 async def finish(memory: Memory, home: Path) -> None:
@@ -31,8 +31,7 @@ async def finish(memory: Memory, home: Path) -> None:
             await asyncio.sleep(0.1)
         raise AssertionError(memory.sql("select kind, state, reason, attempts from commonlore.job"))
     finally:
-        task.cancel()
-        await asyncio.wait((task,))
+        await ended(task)
 
 
 @pytest.mark.parametrize("place", list(PLACES))

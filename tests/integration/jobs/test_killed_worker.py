@@ -17,7 +17,7 @@ from commonlore.db.settings import read_settings
 from commonlore.workers import main as worker
 from tests.support.dying import Dying
 from tests.support.memory import Holder, Memory, ServedHashEmbedder
-from tests.support.worker_process import PLACES, QUICK
+from tests.support.worker_process import PLACES, QUICK, ended
 
 TEXTS = 70  # more than a batch
 
@@ -31,8 +31,7 @@ async def a_worker(memory: Memory, **rules: Any) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait((task,))
+        await ended(task)
         if not task.cancelled():
             task.result()
 

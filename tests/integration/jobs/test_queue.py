@@ -26,7 +26,7 @@ from commonlore.workers.run import JobRun, Outcome
 from tests.integration.jobs.test_killed_worker import a_worker, until, waiting_texts, whole
 from tests.integration.memory.test_worker import as_worker, shared_space
 from tests.support.memory import Holder, Memory, ServedHashEmbedder
-from tests.support.worker_process import QUICK
+from tests.support.worker_process import QUICK, ended
 
 JOBS = "select kind, state, attempts, reason from commonlore.job order by queue_number"
 
@@ -321,8 +321,7 @@ async def test_connections_that_are_cut_in_the_middle_cost_no_job_and_double_non
 
     task = asyncio.ensure_future(survive())
     await until(memory, "select count(*) from procrastinate.procrastinate_jobs where task_name = 'embed_parts'", [(0,)])
-    task.cancel()
-    await asyncio.wait((task,))
+    await ended(task)
 
     assert cut and {"parts": 72, "different": 72, "documents": 2, "waiting": 0, "left": 0} == whole(memory)
     assert [("succeeded",)] == memory.sql("select state from commonlore.job where team_id = %s and kind = 'embed_parts'", ann.team_id)

@@ -21,7 +21,7 @@ from tests.support.dying import Dying
 from tests.support.memory import Holder, Memory, contexts
 from tests.support.projection import ask, states, working
 from tests.support.projection_process import BATCH, CONTRACT_PLACES, PLACES, embedders
-from tests.support.worker_process import QUICK
+from tests.support.worker_process import QUICK, ended
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +36,7 @@ async def a_worker(memory: Memory) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait((task,))
+        await ended(task)
         if not task.cancelled():
             task.result()
 

@@ -36,7 +36,7 @@ from tests.support import databases
 from tests.support.memory import Memory, contexts
 from tests.support.projection import ask, states
 from tests.support.projection_process import ASKED, BATCH, CONTRACT_STATEMENTS, STATEMENTS, embedders
-from tests.support.worker_process import QUICK
+from tests.support.worker_process import QUICK, ended
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,7 @@ async def a_worker(memory: Memory) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait((task,))
+        await ended(task)
         if not task.cancelled():
             task.result()
 
