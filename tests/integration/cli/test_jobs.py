@@ -61,8 +61,9 @@ def a_worker(service: Service, handler: Handler) -> Iterator[None]:
     try:
         yield
     finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join(20)
+        while thread.is_alive():  # one cancellation can be lost
+            loop.call_soon_threadsafe(task.cancel)
+            thread.join(5)
         loop.close()
 
 
