@@ -17,8 +17,8 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import TupleRow
 
-from commonlore.db.batch import Asked
 from commonlore.db.errors import stated
+from commonlore.db.pipeline import Asked
 from commonlore.db.resident import BlockName, Nearest, ResidentVectors
 from commonlore.db.resident_reading import Held, ask_held, without_notes
 from commonlore.db.session import TeamTransaction
@@ -70,14 +70,14 @@ class Frontier:
         if not plan.spaces:
             return {}
         try:
-            async with self._transaction.batch() as batch:
+            async with self._transaction.pipeline() as pipeline:
                 held, lexical = [], []
                 for space_plan in plan.spaces:
                     await self._transaction.enter(space_plan.space.space_id)
                     held.append(self._ask_held(plan, space_plan, depth))
                     lexical.append(self._ask_lexical(plan, space_plan, depth))
                 if not await _is_there(vector):
-                    batch.send()
+                    pipeline.send()
                 embedded = (await vector).under(plan.contract_key)
                 near = [await self._ask_vector(plan, space_plan, embedded, depth, kept) for space_plan, kept in zip(plan.spaces, held, strict=True)]
                 found = {
@@ -119,7 +119,7 @@ class Frontier:
         connection = self._transaction.connection
         await connection.execute("savepoint branch")
         try:
-            async with self._transaction.batch():
+            async with self._transaction.pipeline():
                 asked = ask()
                 return await asked.fetchall() if asked is not None else []
         except psycopg.Error as error:
@@ -166,15 +166,15 @@ class Frontier:
         spaces = [space_plan.space.space_id for space_plan in plan.spaces if plan.looks_at_turns(space_plan)]
         if not spaces:
             return found
-        async with self._transaction.batch():
-            cursors = {}
+        async with self._transaction.pipeline():
+            asked = {}
             for space_id in spaces:
                 await self._transaction.enter(space_id)
-                cursors[space_id] = self._evidence_turns(plan, found[space_id].evidence or EvidenceBranches())
-            for space_id, cursor in cursors.items():
+                asked[space_id] = self._evidence_turns(plan, found[space_id].evidence or EvidenceBranches())
+            for space_id, turns in asked.items():
                 evidence = found[space_id].evidence
                 if evidence is not None:
-                    found[space_id] = replace(found[space_id], evidence=_with_turns(plan, evidence, await cursor.fetchall()))
+                    found[space_id] = replace(found[space_id], evidence=_with_turns(plan, evidence, await turns.fetchall()))
         return found
 
     def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> Asked[TupleRow]:

@@ -12,13 +12,13 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import DictRow
 
-from commonlore.db.batch import Asked
 from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
 from commonlore.db.frontier import Frontier, view_parameters
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
+from commonlore.db.pipeline import Asked
 from commonlore.db.resident import ResidentVectors
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.statements import FRONTIER, HISTORY, HYDRATE, STATISTICS_WITHOUT_WORDS
@@ -137,13 +137,13 @@ class PostgresRecallSnapshot:
         """
         spaces = self.actor.spaces_to_read
         try:
-            if cursors := self.statistics_ahead:
-                found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
+            if asked := self.statistics_ahead:
+                found = [(space, _statistics(await _one(one))) for space, one in asked]
             else:
-                async with self._transaction.batch():
+                async with self._transaction.pipeline():
                     self._transaction.ask_tuples("savepoint branches")
-                    cursors = [(space, await _ask_statistics(self._transaction, intent, space)) for space in spaces]
-                    found = [(space, _statistics(await _one(cursor))) for space, cursor in cursors]
+                    asked = [(space, await _ask_statistics(self._transaction, intent, space)) for space in spaces]
+                    found = [(space, _statistics(await _one(one))) for space, one in asked]
         except psycopg.Error as error:
             await self._recover(error)
             found = [(space, alone) for space in spaces if (alone := await self._statistics_alone(intent, space)) is not None]
@@ -153,12 +153,12 @@ class PostgresRecallSnapshot:
     async def _statistics_alone(self, intent: RecallIntent, space: Space) -> SpaceStatistics | None:
         """Without the words of relationships where those cannot be counted: that lane is then stated as missing."""
         try:
-            async with self._transaction.batch():
+            async with self._transaction.pipeline():
                 return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
         except psycopg.Error as error:
             await self._recover(error)
         try:
-            async with self._transaction.batch():
+            async with self._transaction.pipeline():
                 row = await _one(await _ask_statistics(self._transaction, intent, space, STATISTICS_WITHOUT_WORDS))
             return replace(_statistics(row), relationships_failed=True)
         except psycopg.Error as error:
@@ -249,18 +249,18 @@ class PostgresRecallSnapshot:
         """The rows of every space, asked together; when a statement fails, of each alone."""
         wanted = list(spaces)
         try:
-            async with self._transaction.batch():
-                cursors = []
+            async with self._transaction.pipeline():
+                asked = []
                 for space in wanted:
                     await self._transaction.enter(space.space_id)
-                    cursors.append(ask(space))
-                return [row for cursor in cursors for row in await cursor.fetchall()]
+                    asked.append(ask(space))
+                return [row for one in asked for row in await one.fetchall()]
         except psycopg.Error as error:
             await self._recover(error)
         rows: list[DictRow] = []
         for space in wanted:
             with contextlib.suppress(_PrivatePartLost):
-                async with self._alone(space), self._transaction.batch():
+                async with self._alone(space), self._transaction.pipeline():
                     await self._transaction.enter(space.space_id)
                     rows += await ask(space).fetchall()
         return rows
@@ -307,8 +307,8 @@ def _rows_in(view: TemporalView) -> dict[str, LiteralString]:
     return HYDRATE if view.is_present else HISTORY
 
 
-async def _one(cursor: Asked[DictRow]) -> DictRow:
-    row = await cursor.fetchone()
+async def _one(asked: Asked[DictRow]) -> DictRow:
+    row = await asked.fetchone()
     assert row is not None
     return row
 

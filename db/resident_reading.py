@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from psycopg.rows import TupleRow
 
-from commonlore.db.batch import Asked
+from commonlore.db.pipeline import Asked
 from commonlore.db.resident import Arrivals, BlockName, Nearest, ResidentVectors, VectorBlock, made_block
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements

@@ -23,9 +23,9 @@ from psycopg_pool import AsyncConnectionPool
 
 from commonlore.db.acting import UNNAMED, current_act
 from commonlore.db.audit import Record, add_entries
-from commonlore.db.batch import Asked, Batch, Connection
 from commonlore.db.deadline import remaining_ms
 from commonlore.db.errors import stating
+from commonlore.db.pipeline import Asked, Connection, Pipeline
 from commonlore.db.shares import KnownKeys, Shares
 from commonlore.db.sql import statements
 from commonlore.domain.audit.act import Noted, refusal_of
@@ -95,7 +95,7 @@ class TeamTransaction:
         self.noted = Noted()
         self.began: datetime | None = None  # the instant at which the key was checked
         self._open_space: UUID | None = None
-        self._batch: Batch | None = None
+        self._pipeline: Pipeline | None = None
 
     def forget_space(self) -> None:
         """After a rollback to a savepoint the setting may be an older one: the next `enter` sets it again."""
@@ -112,8 +112,8 @@ class TeamTransaction:
         self._open_space = space_id
         self.space_epoch = self.epochs.get(space_id)
         parameters = {"team_id": self.team_id, "space_id": space_id}
-        if self._batch is not None:
-            self._batch.ask_tuples(_SQL["enter_space"], parameters)
+        if self._pipeline is not None:
+            self._pipeline.ask_tuples(_SQL["enter_space"], parameters)
         else:
             await self.connection.execute(_SQL["enter_space"], parameters)
 
@@ -125,27 +125,27 @@ class TeamTransaction:
         await self.connection.execute(_SQL["enter_erased"], parameters)
 
     def search_by_index(self, ef_search: int) -> None:
-        """Let the searches by a vector index that follow in a batch keep that many candidates."""
+        """Let the searches by a vector index that follow in a pipeline keep that many candidates."""
         self.ask_tuples(_SQL["search_by_index"], ef_search=ef_search)
 
     @asynccontextmanager
-    async def batch(self) -> AsyncIterator[Batch]:
-        """For statements that go out together, in one round trip: inside it `ask` and `enter` are those of the batch."""
+    async def pipeline(self) -> AsyncIterator[Pipeline]:
+        """For statements that go out together, in one round trip: inside it `ask` and `enter` are those of the pipeline."""
         try:
-            async with Batch(self.connection) as self._batch:
-                yield self._batch
+            async with Pipeline(self.connection) as self._pipeline:
+                yield self._pipeline
         finally:
-            self._batch = None
+            self._pipeline = None
 
     def ask(self, statement: LiteralString, /, **parameters: object) -> Asked[DictRow]:
-        """`execute` inside a batch."""
-        assert self._batch is not None
-        return self._batch.ask(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
+        """`execute` inside a pipeline."""
+        assert self._pipeline is not None
+        return self._pipeline.ask(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
     def ask_tuples(self, statement: LiteralString, /, **parameters: object) -> Asked[TupleRow]:
-        """`execute_tuples` inside a batch."""
-        assert self._batch is not None
-        return self._batch.ask_tuples(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
+        """`execute_tuples` inside a pipeline."""
+        assert self._pipeline is not None
+        return self._pipeline.ask_tuples(statement, {"team_id": self.team_id, "space_epoch": self.space_epoch, **parameters})
 
     async def execute(self, statement: LiteralString | sql.Composed, /, **parameters: object) -> AsyncCursor[DictRow]:
         """Run one statement of `queries/`; `team_id` and `space_epoch` are added."""
@@ -169,8 +169,8 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
     """
 
     async def begin(connection: Connection) -> TeamTransaction:
-        async with Batch(connection) as batch:
-            _begin(batch, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+        async with Pipeline(connection) as pipeline:
+            _begin(pipeline, team_id, timeout_ms=timeout_ms, snapshot=snapshot)
         return TeamTransaction(connection, team_id)
 
     async def end(transaction: TeamTransaction) -> None:
@@ -183,10 +183,10 @@ async def team_transaction(pool: Pool, team_id: UUID, *, timeout_ms: int, snapsh
         yield transaction
 
 
-def _begin(batch: Batch, team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
-    batch.ask_tuples("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
+def _begin(pipeline: Pipeline, team_id: UUID, *, timeout_ms: int, snapshot: bool) -> None:
+    pipeline.ask_tuples("begin isolation level repeatable read read only" if snapshot else "begin isolation level read committed")
     plans = "force_generic_plan" if snapshot else "force_custom_plan"
-    batch.ask_tuples(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": remaining_ms(timeout_ms), "plans": plans})
+    pipeline.ask_tuples(_SQL["enter_team"], {"team_id": team_id, "timeout_ms": remaining_ms(timeout_ms), "plans": plans})
 
 
 @asynccontextmanager
@@ -223,8 +223,8 @@ async def _commit(transaction: TeamTransaction, record: Record | None) -> None:
     """COMMIT, with the entries of the audit log in front of it in the same round trip."""
     connection = transaction.connection
     if record is None:
-        async with Batch(connection) as batch:
-            batch.ask_tuples("commit")
+        async with Pipeline(connection) as pipeline:
+            pipeline.ask_tuples("commit")
         return
     async with connection.pipeline():
         await add_entries(connection, transaction.team_id, record)
@@ -266,10 +266,10 @@ async def actor_transaction(
 
     async def opened(connection: Connection, ahead: Ahead | None) -> tuple[TeamTransaction, dict[str, Any] | None]:
         transaction = TeamTransaction(connection, key.team_id)
-        async with transaction.batch() as batch:
-            _begin(batch, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
+        async with transaction.pipeline() as pipeline:
+            _begin(pipeline, key.team_id, timeout_ms=timeout_ms, snapshot=snapshot)
             transaction.began = clock()
-            found = batch.ask(_SQL["authenticate"], {"team_id": key.team_id, "prefix": key.prefix, "now": transaction.began})
+            found = pipeline.ask(_SQL["authenticate"], {"team_id": key.team_id, "prefix": key.prefix, "now": transaction.began})
             if ahead is not None:
                 await ahead(transaction)
             return transaction, await found.fetchone()

@@ -125,7 +125,7 @@ class SpaceIndexes:
         wanted = set((await _nearest(transaction, statement, seen, query, depth))[: self.policy.nearest])
         shares = {}
         for ef_search in self.policy.depths:
-            async with transaction.batch():
+            async with transaction.pipeline():
                 transaction.search_by_index(ef_search)
             near = set((await _nearest(transaction, indexed, seen, query, depth))[: self.policy.nearest])
             shares[ef_search] = len(wanted & near) / len(wanted) if wanted else 1.0

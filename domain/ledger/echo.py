@@ -50,7 +50,6 @@ class Echo:
     evidence_ids: tuple[UUID, ...]
     kept_id: UUID | None
     source_group_key: str
-    shared_percent: int
 
 
 class RecalledTexts(Protocol):
@@ -79,13 +78,13 @@ def find_echo(runs: Sequence[int], recalled: Iterable[Recalled]) -> Echo | None:
     if not found:
         return None
     found.sort(key=lambda pair: (-pair[0], pair[1].evidence_id))
-    percent, nearest = found[0]
+    _, nearest = found[0]
     ids = tuple(dict.fromkeys(item.evidence_id for _, item in found))[:MOST_ECHOED]
     if nearest.is_in_target:
-        return Echo(ids, nearest.evidence_id, nearest.source_group_key, percent)
+        return Echo(ids, nearest.evidence_id, nearest.source_group_key)
     # Of a text of another space nothing is kept that its readers do not have: neither its id nor its source.
     digest = blake2b(nearest.evidence_id.bytes, digest_size=16).hexdigest()
-    return Echo(ids, None, f"echo:{digest}", percent)
+    return Echo(ids, None, f"echo:{digest}")
 
 
 def _shared(runs: Sequence[int], distinct: frozenset[int], other: frozenset[int]) -> int:

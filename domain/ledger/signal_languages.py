@@ -155,7 +155,7 @@ _REVEAL: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 
 def _stems(expression: str) -> tuple[str, ...]:
     """The plain beginnings of the alternatives: a text without any of them cannot match."""
-    plain = re.sub(r"\\s[+*]|\(\?:[^)]*\)\??|\[[^\]]*\]\??", "|", expression)
+    plain = re.sub(r"\\s[+*]|\(\?:[^)]*\)\??|\[[^\]]*\]\??|[^\\)\]]\?", "|", expression)
     stems = tuple(sorted({piece.replace("\\w", "").strip("*+?-") for piece in plain.split("|") if len(piece.replace("\\w", "").strip("*+?-")) > 2}))
     return tuple(stem.casefold() for stem in stems)
 

@@ -20,7 +20,7 @@ from commonlore.domain.ledger.signal_languages import LANGUAGE_RULES
 from commonlore.domain.ledger.signal_places import Beginnings, matches
 from commonlore.domain.ledger.signal_rules import MOST_SIGNALS, QUOTE_LIMIT, RULES, SEVERITIES, Rule, Signal
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 # A long text is looked at in windows, so that other threads get their turn; no match is longer than the overlap.
 _WINDOW, _OVERLAP = 65_536, 1_024
 _ALL: tuple[Rule, ...] = (*RULES, *LANGUAGE_RULES)

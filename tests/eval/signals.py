@@ -2,7 +2,7 @@
 
 A folder has a `corpus.jsonl` with a `text` in each line. Every text of the evaluation sets is an ordinary one, so each
 signal in it is a false alarm. In 42,726 texts of 14 sets, among them locomo, irc_threads, qmsum, factupdate: rules 1 none; rules 2
-one, "operate both without any restrictions", after which the rule was narrowed.
+one, "operate both without any restrictions", after which the rule was narrowed; rules 3 none.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 
-from commonlore.db.batch import Batch
+from commonlore.db.pipeline import Pipeline
 from commonlore.db.sql import statements, subjects
 
 # A connection that is lost before the key was checked is replaced and the call goes on, so nothing is counted before that.
@@ -46,7 +46,7 @@ class Cut:
 @contextmanager
 def cut(at: int | None, act: Act, *, after: bool = False) -> Iterator[Cut]:
     """`act` before the statement with this number, or `after` it. Without a number: at the commit of the write."""
-    found, execute, ask = Cut(), AsyncCursor.execute, Batch.ask_tuples
+    found, execute, ask = Cut(), AsyncCursor.execute, Pipeline.ask_tuples
 
     async def counted(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
         is_end = query == "commit" and found.writes
@@ -60,17 +60,17 @@ def cut(at: int | None, act: Act, *, after: bool = False) -> Iterator[Cut]:
             await act(cursor.connection)
         return result
 
-    def begun(batch: Batch, statement: Any, *arguments: Any) -> Any:
+    def begun(pipeline: Pipeline, statement: Any, *arguments: Any) -> Any:
         found.writes = statement == _WRITES or found.writes
-        return ask(batch, statement, *arguments)
+        return ask(pipeline, statement, *arguments)
 
     AsyncCursor.execute = counted  # type: ignore[method-assign, assignment]
-    Batch.ask_tuples = begun  # type: ignore[method-assign, assignment]
+    Pipeline.ask_tuples = begun  # type: ignore[method-assign, assignment]
     try:
         yield found
     finally:
         AsyncCursor.execute = execute  # type: ignore[method-assign]
-        Batch.ask_tuples = ask  # type: ignore[method-assign]
+        Pipeline.ask_tuples = ask  # type: ignore[method-assign]
 
 
 async def fail(_: AsyncConnection[Any]) -> None:

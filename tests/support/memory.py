@@ -27,7 +27,7 @@ from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
 from commonlore.db.resident import ResidentVectors
-from commonlore.db.session import Pool, make_pool, team_transaction
+from commonlore.db.session import Pool, TeamTransaction, make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
 from commonlore.domain.ingest.request import SessionRequest
@@ -92,6 +92,22 @@ class Holder:
     team_id: UUID
     profile_id: UUID
     credential_id: UUID
+
+
+async def mint(transaction: TeamTransaction, profile_id: UUID, *, name: str, scopes: Sequence[str], binding: str, now: datetime) -> Holder:
+    """A new key of a member."""
+    issued = await tenancy.mint_key(
+        transaction,
+        profile_id,
+        name=name,
+        scopes=tuple(scopes),  # type: ignore[arg-type]
+        memory_binding=binding,  # type: ignore[arg-type]
+        expires_at=None,
+        now=now,
+    )
+    presented = parse(issued.text)
+    assert presented is not None
+    return Holder(presented, issued.text, transaction.team_id, profile_id, issued.key.credential_id)
 
 
 @dataclass
@@ -180,18 +196,7 @@ class Memory:
             name = member or f"member-{next(self._numbers)}"
             profiles = {item.name: item.profile_id for item in await tenancy.list_members(transaction)}
             profile_id = profiles.get(name) or (await tenancy.add_member(transaction, name=name, profile_kind="agent", now=now)).profile_id
-            issued = await tenancy.mint_key(
-                transaction,
-                profile_id,
-                name=f"key-{next(self._numbers)}",
-                scopes=tuple(scopes),  # type: ignore[arg-type]
-                memory_binding=binding,  # type: ignore[arg-type]
-                expires_at=None,
-                now=now,
-            )
-        presented = parse(issued.text)
-        assert presented is not None
-        return Holder(presented, issued.text, team_id, profile_id, issued.key.credential_id)
+            return await mint(transaction, profile_id, name=f"key-{next(self._numbers)}", scopes=scopes, binding=binding, now=now)
 
     async def remember(self, holder: Holder, /, **request: Any) -> dict[str, Any]:
         """`content=` for one text, or the whole request by its fields."""

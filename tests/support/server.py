@@ -28,11 +28,10 @@ from commonlore.db.session import Pool, team_transaction
 from commonlore.db.settings import Settings
 from commonlore.domain.ids import new_id
 from commonlore.domain.ports import Embedder, EmbeddingContract, Vectors
-from commonlore.domain.tenancy.key import parse
 from commonlore.domain.time import system_clock
 from tests.support.databases import TestDatabase
 from tests.support.embedders import HashEmbedder
-from tests.support.memory import Holder
+from tests.support.memory import Holder, mint
 
 T = TypeVar("T")
 
@@ -111,19 +110,9 @@ class Service:
             profile_id = self._members.get((team_id, member))
             if profile_id is None:
                 profile_id = (await tenancy.add_member(transaction, name=member, profile_kind="agent", now=now)).profile_id
-            issued = await tenancy.mint_key(
-                transaction,
-                profile_id,
-                name=f"key-{next(self._numbers)}",
-                scopes=tuple(scopes),  # type: ignore[arg-type]
-                memory_binding=binding,  # type: ignore[arg-type]
-                expires_at=None,
-                now=now,
-            )
+            holder = await mint(transaction, profile_id, name=f"key-{next(self._numbers)}", scopes=scopes, binding=binding, now=now)
         self._teams[team], self._members[team_id, member] = team_id, profile_id
-        presented = parse(issued.text)
-        assert presented is not None
-        return Holder(presented, issued.text, team_id, profile_id, issued.key.credential_id)
+        return holder
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonlore.db import session
-from commonlore.db.batch import Batch
+from commonlore.db.pipeline import Pipeline
 from commonlore.db.session import make_pool, team_transaction
 from commonlore.domain.errors import Unavailable
 from commonlore.domain.ids import new_id
@@ -23,11 +23,11 @@ async def test_a_session_that_the_server_says_it_ends_is_replaced_though_the_con
     """The error comes first and the end of the stream after it: between the two libpq takes the connection for open."""
     begin, used = session._begin, []
 
-    def ended_once(batch: Batch, *others: Any, **named: Any) -> None:
-        used.append(batch.connection)
+    def ended_once(pipeline: Pipeline, *others: Any, **named: Any) -> None:
+        used.append(pipeline.connection)
         if len(used) == 1:
-            batch.ask_tuples(SAYS_GOODBYE.replace("{state}", state))
-        begin(batch, *others, **named)
+            pipeline.ask_tuples(SAYS_GOODBYE.replace("{state}", state))
+        begin(pipeline, *others, **named)
 
     monkeypatch.setattr(session, "_begin", ended_once)
     async with make_pool(database.serving_conninfo, size=2, name="test") as pool, team_transaction(pool, new_id(), timeout_ms=5_000) as transaction:
@@ -38,8 +38,8 @@ async def test_a_session_that_the_server_says_it_ends_is_replaced_though_the_con
 
 
 async def test_a_server_that_ends_every_session_is_stated_as_unavailable(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(batch: Batch, *_: Any, **__: Any) -> None:
-        batch.ask_tuples(SAYS_GOODBYE.replace("{state}", "57P01"))
+    def ended(pipeline: Pipeline, *_: Any, **__: Any) -> None:
+        pipeline.ask_tuples(SAYS_GOODBYE.replace("{state}", "57P01"))
 
     monkeypatch.setattr(session, "_begin", ended)
     async with make_pool(database.serving_conninfo, size=2, name="test") as pool:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from commonlore.db.batch import Batch
+from commonlore.db.pipeline import Pipeline
 from commonlore.domain.errors import CommonloreError
 from tests.support.databases import TestDatabase
 from tests.support.memory import Holder, Memory, a_relationship, contexts
@@ -181,14 +181,14 @@ async def test_a_connection_left_inside_a_pipeline_is_not_used_again(database: T
         ann = await a_holder(memory)
         async with memory.adapters.pool.connection() as connection:
             backend = connection.info.backend_pid
-        entered = Batch.__aenter__
+        entered = Pipeline.__aenter__
 
-        async def cut_off(batch: Batch) -> Batch:
-            await entered(batch)
+        async def cut_off(pipeline: Pipeline) -> Pipeline:
+            await entered(pipeline)
             raise asyncio.CancelledError
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Batch, "__aenter__", cut_off)
+            patch.setattr(Pipeline, "__aenter__", cut_off)
             with pytest.raises(asyncio.CancelledError):
                 await memory.recall(ann, "Mark likes")
 

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from commonlore.db.batch import Batch
 from commonlore.db.hypothesis_runs import SpaceRuns
+from commonlore.db.pipeline import Pipeline
 from commonlore.domain.errors import Conflict, Forbidden, Incorrect, NotVisible
 from commonlore.domain.hypothesis.policy import HypothesisPolicy
 from commonlore.domain.hypothesis.request import ListDreamsRequest
@@ -90,18 +90,18 @@ async def test_off_by_default_and_nothing_is_asked(memory: Memory, monkeypatch: 
     await tell(memory, ada)
     assert await dream(memory, ada) is None
     asked: list[str] = []
-    original, ask = psycopg.AsyncConnection.execute, Batch._ask
+    original, ask = psycopg.AsyncConnection.execute, Pipeline._ask
 
     async def counted(self: Any, query: Any, *given: Any, **options: Any) -> Any:
         asked.append(str(query))
         return await original(self, query, *given, **options)
 
-    def batched(self: Any, query: Any, *given: Any) -> Any:
+    def piped(self: Any, query: Any, *given: Any) -> Any:
         asked.append(str(query))
         return ask(self, query, *given)
 
     monkeypatch.setattr(psycopg.AsyncConnection, "execute", counted)
-    monkeypatch.setattr(Batch, "_ask", batched)
+    monkeypatch.setattr(Pipeline, "_ask", piped)
     assert [] == said(await memory.recall(ada, "Ada Atlas"))
     assert asked
     assert not [query for query in asked if "hypothesis_source" in query]

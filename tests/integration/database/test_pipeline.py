@@ -1,4 +1,4 @@
-"""Statements of a batch answer as those of cursors do, and what goes wrong with one leaves the connection as a cursor would."""
+"""Statements of a pipeline answer as those of cursors do, and what goes wrong with one leaves the connection as a cursor would."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from psycopg.pq import PipelineStatus
 
-from commonlore.db import batch as batches
-from commonlore.db.batch import Batch, Connection
+from commonlore.db import pipeline as pipelines
+from commonlore.db.pipeline import Connection, Pipeline
 from commonlore.db.vectors import UuidArray
 from tests.support.databases import TestDatabase
 
@@ -33,7 +33,7 @@ QUERY: Any = (
     "%(flag)s::bool as flag, %(nothing)s::timestamptz as nothing, %(at)s::timestamptz as at, %(bytes)s::bytea as bytes, "
     "7 %% 4 as rest, 1.50::numeric as exact, jsonb_build_object('a', %(number)s::int) as json"
 )
-PREPARED = "select name from pg_prepared_statements where name like 'batch%%'"
+PREPARED = "select name from pg_prepared_statements where name like 'pipeline%%'"
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ async def connection(database: TestDatabase) -> AsyncIterator[Connection]:
 
 
 async def test_rows_are_those_of_a_cursor(connection: Connection) -> None:
-    async with Batch(connection) as batch:
-        asked, tuples, empty = batch.ask(QUERY, VALUES), batch.ask_tuples(QUERY, VALUES), batch.ask_tuples("select 1 where false")
+    async with Pipeline(connection) as pipeline:
+        asked, tuples, empty = pipeline.ask(QUERY, VALUES), pipeline.ask_tuples(QUERY, VALUES), pipeline.ask_tuples("select 1 where false")
         (row,) = await asked.fetchall()
     cursor = connection.cursor(row_factory=psycopg.rows.dict_row, binary=True)
 
@@ -56,16 +56,18 @@ async def test_rows_are_those_of_a_cursor(connection: Connection) -> None:
 
 async def test_what_is_in_the_databases_own_form_is_another_statement(connection: Connection) -> None:
     keys = [uuid4() for _ in range(3)]
-    async with Batch(connection) as batch:
-        both = [batch.ask_tuples("select unnest(%(ids)s::uuid[])", {"ids": ids}) for ids in (keys, UuidArray.of_ids(keys), [], UuidArray.of_ids([]))]
+    async with Pipeline(connection) as pipeline:
+        both = [
+            pipeline.ask_tuples("select unnest(%(ids)s::uuid[])", {"ids": ids}) for ids in (keys, UuidArray.of_ids(keys), [], UuidArray.of_ids([]))
+        ]
 
     assert [[(key,) for key in keys]] * 2 + [[]] * 2 == [await asked.fetchall() for asked in both]
 
 
 async def test_a_statement_is_prepared_once_and_also_where_it_occurs_twice(connection: Connection) -> None:
     for _ in range(2):
-        async with Batch(connection) as batch:
-            asked = [batch.ask_tuples("select %(n)s::int", {"n": number}) for number in (1, 100_000)]
+        async with Pipeline(connection) as pipeline:
+            asked = [pipeline.ask_tuples("select %(n)s::int", {"n": number}) for number in (1, 100_000)]
         assert [[(1,)], [(100_000,)]] == [await one.fetchall() for one in asked]
 
     assert 1 == len(await (await connection.execute(PREPARED)).fetchall())
@@ -74,8 +76,8 @@ async def test_a_statement_is_prepared_once_and_also_where_it_occurs_twice(conne
 async def test_what_psycopg_frees_is_prepared_again(connection: Connection) -> None:
     """After a ROLLBACK it frees all statements of the session."""
     for _ in range(2):
-        async with Batch(connection) as batch:
-            batch.ask_tuples("select 1")
+        async with Pipeline(connection) as pipeline:
+            pipeline.ask_tuples("select 1")
         await connection.execute("select 2")
         await connection.execute("begin")
         await connection.execute("rollback")
@@ -83,10 +85,10 @@ async def test_what_psycopg_frees_is_prepared_again(connection: Connection) -> N
 
 
 async def test_those_that_were_unused_longest_are_freed(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST_PREPARED", 3)
+    monkeypatch.setattr(pipelines, "MOST_PREPARED", 3)
     for number in (0, 1, 2, 0, 3, 4):
-        async with Batch(connection) as batch:
-            asked = batch.ask_tuples(f"select {number}")
+        async with Pipeline(connection) as pipeline:
+            asked = pipeline.ask_tuples(f"select {number}")
         assert [(number,)] == await asked.fetchall()
 
     assert {"select 0", "select 3", "select 4"} == {statement for statement, _ in connection.prepared}
@@ -95,18 +97,18 @@ async def test_those_that_were_unused_longest_are_freed(connection: Connection, 
 
 async def test_nothing_is_prepared_for_a_pooler(database: TestDatabase) -> None:
     async with await Connection.connect(database.serving_conninfo, autocommit=True, prepare_threshold=None) as connection:
-        async with Batch(connection) as batch:
-            asked = batch.ask_tuples(QUERY, VALUES)
+        async with Pipeline(connection) as pipeline:
+            asked = pipeline.ask_tuples(QUERY, VALUES)
         assert await asked.fetchone() is not None
         assert [] == await (await connection.execute(PREPARED)).fetchall()
 
 
 async def test_the_first_failure_is_raised_and_the_connection_goes_on(connection: Connection) -> None:
     async def ask() -> None:
-        async with Batch(connection) as batch:
-            batch.ask_tuples("select 1")
-            failed = batch.ask_tuples("select 1 / %(n)s::int", {"n": 0})
-            batch.ask_tuples("select no_such_column")
+        async with Pipeline(connection) as pipeline:
+            pipeline.ask_tuples("select 1")
+            failed = pipeline.ask_tuples("select 1 / %(n)s::int", {"n": 0})
+            pipeline.ask_tuples("select no_such_column")
             await failed.fetchall()
 
     await connection.execute("begin")
@@ -114,25 +116,25 @@ async def test_the_first_failure_is_raised_and_the_connection_goes_on(connection
     with pytest.raises(psycopg.errors.DivisionByZero):
         await ask()
     await connection.execute("rollback to savepoint here")
-    async with Batch(connection) as batch:
-        assert [(1,)] == await batch.ask_tuples("select 1 / %(n)s::int", {"n": 1}).fetchall()
+    async with Pipeline(connection) as pipeline:
+        assert [(1,)] == await pipeline.ask_tuples("select 1 / %(n)s::int", {"n": 1}).fetchall()
     await connection.execute("commit")
 
 
 async def test_rows_can_be_read_while_the_server_is_at_what_follows(connection: Connection) -> None:
-    async with Batch(connection) as batch:
-        first, later = batch.ask_tuples("select 1"), batch.ask_tuples("select 2 from pg_sleep(0.3)")
+    async with Pipeline(connection) as pipeline:
+        first, later = pipeline.ask_tuples("select 1"), pipeline.ask_tuples("select 2 from pg_sleep(0.3)")
         assert [(1,)] == await first.fetch_early()
         assert later._rows is None
-        last = batch.ask_tuples("select 3")
+        last = pipeline.ask_tuples("select 3")
         assert [[(2,)], [(3,)]] == [await later.fetchall(), await last.fetch_early()]
 
 
 @pytest.mark.parametrize("place", [0, 1])
 async def test_a_failure_is_raised_where_rows_are_read_early(connection: Connection, place: int) -> None:
     async def ask() -> None:
-        async with Batch(connection) as batch:
-            asked = [batch.ask_tuples("select 1 / %(n)s::int", {"n": 0}), batch.ask_tuples("select 2"), batch.ask_tuples("select 3")]
+        async with Pipeline(connection) as pipeline:
+            asked = [pipeline.ask_tuples("select 1 / %(n)s::int", {"n": 0}), pipeline.ask_tuples("select 2"), pipeline.ask_tuples("select 3")]
             await asked[place].fetch_early()
 
     with pytest.raises(psycopg.errors.DivisionByZero):
@@ -143,16 +145,16 @@ async def test_a_failure_is_raised_where_rows_are_read_early(connection: Connect
 async def test_a_statement_that_does_not_parse_is_not_taken_for_prepared(connection: Connection) -> None:
     for _ in range(2):
         with pytest.raises(psycopg.errors.UndefinedColumn):
-            async with Batch(connection) as batch:
-                batch.ask_tuples("select no_such_column")
+            async with Pipeline(connection) as pipeline:
+                pipeline.ask_tuples("select no_such_column")
 
     assert {} == connection.prepared
 
 
 async def test_a_failure_in_between_leaves_nothing_unread(connection: Connection) -> None:
     async def fail() -> None:
-        async with Batch(connection) as batch:
-            batch.ask_tuples("select pg_sleep(0.01)")
+        async with Pipeline(connection) as pipeline:
+            pipeline.ask_tuples("select pg_sleep(0.01)")
             raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
@@ -164,18 +166,18 @@ async def test_a_failure_in_between_leaves_nothing_unread(connection: Connection
 
 async def test_a_failure_that_nobody_read_is_raised_at_the_end(connection: Connection) -> None:
     async def ask() -> None:
-        async with Batch(connection) as batch:
-            batch.ask_tuples("select 1 / %(n)s::int", {"n": 0})
+        async with Pipeline(connection) as pipeline:
+            pipeline.ask_tuples("select 1 / %(n)s::int", {"n": 0})
 
     with pytest.raises(psycopg.errors.DivisionByZero):
         await ask()
     assert [(5,)] == await (await connection.execute("select 5")).fetchall()
 
 
-async def test_a_batch_that_is_cut_off_stops_its_statement(connection: Connection) -> None:
+async def test_a_pipeline_that_is_cut_off_stops_its_statement(connection: Connection) -> None:
     async def ask() -> None:
-        async with Batch(connection) as batch:
-            await batch.ask_tuples("select pg_sleep(600)").fetchall()
+        async with Pipeline(connection) as pipeline:
+            await pipeline.ask_tuples("select pg_sleep(600)").fetchall()
 
     task = asyncio.ensure_future(ask())
     await asyncio.sleep(0.2)
@@ -188,8 +190,8 @@ async def test_a_batch_that_is_cut_off_stops_its_statement(connection: Connectio
 
 async def test_a_session_that_ends_in_between_is_an_error(connection: Connection, database: TestDatabase) -> None:
     async def ask() -> None:
-        async with Batch(connection) as batch:
-            asked = batch.ask_tuples("select pg_sleep(600)")
+        async with Pipeline(connection) as pipeline:
+            asked = pipeline.ask_tuples("select pg_sleep(600)")
             with psycopg.connect(database.admin_conninfo, autocommit=True) as admin:
                 admin.execute("select pg_terminate_backend(pid, 10000) from pg_stat_activity where pid = %s", (connection.info.backend_pid,))
             await asked.fetchall()

@@ -1,7 +1,7 @@
 """Several statements in one round trip, through the pipeline of libpq itself.
 
 A recall asks some sixteen statements, and a cursor for each of them took a quarter of the time that the process spends on it. Here the
-statements of a batch are sent together, and what the server answers is read once for all of them.
+statements of a pipeline are sent together, and what the server answers is read once for all of them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from psycopg.waiting import Ready, Wait
 
 Row = TypeVar("Row", DictRow, TupleRow)
 _PLACE = re.compile(r"%(?:%|\((\w+)\)s)")
-# Statements that a connection keeps prepared; those of a vector index hold the number of a space, so there is no end of them.
-MOST_PREPARED = 200
+# Statements that a connection keeps prepared, as many as psycopg of its own; those of a vector index hold the number of a space, so there is no end of them.
+MOST_PREPARED = 100
 _FAILED, _SKIPPED = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE), ExecStatus.PIPELINE_ABORTED
 
 
 class Connection(AsyncConnection[DictRow]):
-    """A connection that knows which statements of batches the server has prepared: by text and types of parameters, the longest unused first."""
+    """A connection that knows which statements of pipelines the server has prepared: by text and types of parameters, the longest unused first."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -47,20 +47,20 @@ class Connection(AsyncConnection[DictRow]):
 
 
 class Asked(Generic[Row]):
-    """The rows of one statement of a batch, once they are read."""
+    """The rows of one statement of a pipeline, once they are read."""
 
-    def __init__(self, batch: Batch, read: Callable[[abc.Transformer, PGresult], list[Row]]) -> None:
-        self._batch = batch
+    def __init__(self, pipeline: Pipeline, read: Callable[[abc.Transformer, PGresult], list[Row]]) -> None:
+        self._pipeline = pipeline
         self._read: Callable[[abc.Transformer, PGresult], list[Row]] = read
         self._rows: list[Row] | None = None
 
     async def fetchall(self) -> list[Row]:
         """
         Raises:
-            psycopg.Error: of the first statement of the batch that failed.
+            psycopg.Error: of the first statement of the pipeline that failed.
         """
         if self._rows is None:
-            await self._batch.receive()
+            await self._pipeline.receive()
         assert self._rows is not None
         return self._rows
 
@@ -71,21 +71,21 @@ class Asked(Generic[Row]):
     async def fetch_early(self) -> list[Row]:
         """`fetchall` while the server is at what was asked after it."""
         if self._rows is None:
-            await self._batch.receive(until=self)
+            await self._pipeline.receive(until=self)
         return await self.fetchall()
 
-    def take(self, transformer: abc.Transformer, result: PGresult) -> None:
+    def take(self, result: PGresult) -> None:
         """Keep the rows of the statement's result."""
-        self._rows = self._read(transformer, result)
+        self._rows = self._read(self._pipeline.transformer, result)
 
 
-class Batch:
+class Pipeline:
     """An asynchronous context on a connection that is in no other pipeline. What was not read inside is read at its end."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._pgconn: PGconn = connection.pgconn
-        self._transformer = Transformer(connection)
+        self.transformer = Transformer(connection)
         # Whose each result to come is, and what is done with it.
         self._sent: deque[tuple[Asked[Any] | None, Callable[[PGresult], None]]] = deque()
         self._preparing: dict[tuple[str, tuple[int, ...]], bytes] = {}
@@ -107,7 +107,7 @@ class Batch:
                 self._pgconn.exit_pipeline_mode()
 
     def ask(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[DictRow]:
-        """Put a statement into the batch; its rows are dicts."""
+        """Put a statement into the pipeline; its rows are dicts."""
         return self._ask(statement, parameters or {}, _dicts)
 
     def ask_tuples(self, statement: LiteralString, parameters: Mapping[str, object] | None = None) -> Asked[TupleRow]:
@@ -135,7 +135,7 @@ class Batch:
             return
         if until is not None:
             await self._drain()
-        raise error_from_result(failed, encoding=self._transformer.encoding)
+        raise error_from_result(failed, encoding=self.transformer.encoding)
 
     async def _drain(self) -> None:
         self._pgconn.pipeline_sync()
@@ -146,8 +146,8 @@ class Batch:
         asked = Asked(self, read)
         given = [parameters[name] for name in names]
         # A number in the database's own form would have a type by its size, and the statement a plan for each.
-        values = self._transformer.dump_sequence(given, [PyFormat.TEXT if isinstance(value, (int, list)) else PyFormat.AUTO for value in given])
-        formats, oids = self._transformer.formats or (), self._transformer.types or ()
+        values = self.transformer.dump_sequence(given, [PyFormat.TEXT if isinstance(value, (int, list)) else PyFormat.AUTO for value in given])
+        formats, oids = self.transformer.formats or (), self.transformer.types or ()
         # The cast of a parameter says its type; what is in the database's own form says it itself.
         types = tuple(oid if form == Format.BINARY else 0 for oid, form in zip(oids, formats, strict=True))
         name = self._prepared(statement, query, types)
@@ -155,7 +155,7 @@ class Batch:
             self._pgconn.send_query_params(query, values, param_types=types, param_formats=formats, result_format=Format.BINARY)
         else:
             self._pgconn.send_query_prepared(name, values, param_formats=formats, result_format=Format.BINARY)
-        self._sent.append((asked, lambda result: asked.take(self._transformer, result)))
+        self._sent.append((asked, asked.take))
         return asked
 
     def _prepared(self, statement: str, query: bytes, types: tuple[int, ...]) -> bytes | None:
@@ -174,7 +174,7 @@ class Batch:
             self._pgconn.send_query_params(b"deallocate " + old, [])
             self._sent.append((None, _ignore))
         self.connection.prepared_ever += 1
-        name = self._preparing[key] = b"batch_%d" % self.connection.prepared_ever
+        name = self._preparing[key] = b"pipeline_%d" % self.connection.prepared_ever
         self._pgconn.send_prepare(name, query, param_types=types)
         self._sent.append((None, lambda _: kept.__setitem__(key, self._preparing.pop(key))))
         return name
