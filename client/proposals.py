@@ -70,6 +70,13 @@ class CorrectionSelection(TypedDict):
     object_entity_id: NotRequired[UUID | str | None]
 
 
+class TimeCue(TypedDict):
+    """A time in which you think it was said; a preference, never a filter. A date is that whole day in `time_zone`, so `before` includes it."""
+
+    after: NotRequired[str | None]
+    before: NotRequired[str | None]
+
+
 class RecallFilter(TypedDict):
     """All given fields must hold, of a list any entry. The first five narrow evidence, the others relationships."""
 

@@ -20,6 +20,7 @@ from commonlore.client.proposals import (
     RelationshipProposal,
     SessionEvent,
     SupportSpan,
+    TimeCue,
 )
 
 
@@ -127,7 +128,7 @@ class PromoteRequest(TypedDict):
 class RecallRequest(TypedDict):
     """`limit` bounds evidence, `relationship_limit` the direct relationships (0 switches the lane off).
 
-    Ids that are unknown or foreign are ignored. `valid_at` and `known_at` are RFC 3339 with an offset.
+    Ids that are unknown or foreign are ignored. `valid_at`, `known_at` and `asked_at` are RFC 3339 with an offset.
     """
 
     query: str
@@ -137,6 +138,9 @@ class RecallRequest(TypedDict):
     community_relationship_limit: NotRequired[int]
     valid_at: NotRequired[str | None]
     known_at: NotRequired[str | None]
+    asked_at: NotRequired[str | None]
+    time_zone: NotRequired[str | None]
+    time_cue: NotRequired[TimeCue | None]
     known_evidence_ids: NotRequired[list[UUID | str]]
     known_relationship_ids: NotRequired[list[UUID | str]]
     expand_from_entity_ids: NotRequired[list[UUID | str]]

@@ -32,7 +32,10 @@ class TraceAnchor(TypedDict):
 
 
 class TracePeriod(TypedDict):
-    """A time that the query names: from `start`, `end` not included, or `yearly`, from day to day of any year."""
+    """A time that the query names: from `start`, `end` not included, or `yearly`, from day to day of any year.
+
+    `text` is empty where `time_cue` states it.
+    """
 
     text: str
     start: NotRequired[str]
@@ -41,7 +44,10 @@ class TracePeriod(TypedDict):
 
 
 class TraceHints(TypedDict):
-    """What the query says beside its words. `order` is the state it asks for, latest or earliest, where it says so."""
+    """What the query says beside its words. `order` is the state it asks for, latest or earliest, where it says so.
+
+    Its times count from `asked_at`, in days of `time_zone`.
+    """
 
     names: list[str]
     aliases: list[str]
@@ -49,6 +55,8 @@ class TraceHints(TypedDict):
     predicates: list[str]
     periods: list[TracePeriod]
     first_person: bool
+    time_zone: str
+    asked_at: NotRequired[str]
     order: NotRequired[str]
 
 

@@ -30,6 +30,15 @@ def parse_instant(text: str) -> datetime:
     Raises:
         ValueError: with the form that is expected.
     """
+    return parse_moment(text).astimezone(UTC)
+
+
+def parse_moment(text: str) -> datetime:
+    """As `parse_instant`, in the offset that it is written with.
+
+    Raises:
+        ValueError: with the form that is expected.
+    """
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise ValueError(INSTANT_FORM)
@@ -37,9 +46,11 @@ def parse_instant(text: str) -> datetime:
     if not (int(offset[1:3]) < 16 and int(offset[4:6]) < 60):
         raise ValueError(INSTANT_FORM)
     try:
-        return datetime.fromisoformat(f"{match['date']}T{match['time']}{match['fraction'] or ''}{offset}").astimezone(UTC)
+        moment = datetime.fromisoformat(f"{match['date']}T{match['time']}{match['fraction'] or ''}{offset}")
+        moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(INSTANT_FORM) from error
+    return moment
 
 
 def render_instant(instant: datetime) -> str:

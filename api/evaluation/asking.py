@@ -210,7 +210,8 @@ async def ask(
         OperatorError: `import_failed`, the service refuses the question.
     """
     wanted = min(_MOST_LIMIT, limit + len(question.exclude))
-    body = {"query": question.text, "limit": wanted, "relationship_limit": relationship_limit, "community_limit": 0, **fields}
+    asked = {} if question.asked_at is None else {"asked_at": question.asked_at}
+    body = {"query": question.text, "limit": wanted, "relationship_limit": relationship_limit, "community_limit": 0, **asked, **fields}
     answer, milliseconds = await _post(client, space.keys[0], "recall_memory", body)
     return read_answer(answer, space, question, limit=limit, milliseconds=milliseconds, fields=fields)
 

@@ -34,7 +34,7 @@ class Document:
 class Question:
     """`text` is cut to what a recall accepts. `exclude`: texts that are no answer, such as the question's own message.
 
-    `time`: the half-open period that it asks about, where the set says so.
+    `time`: the half-open period that it asks about, and `asked_at` when it is asked, where the set says so.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Question:
     is_cut: bool
     exclude: frozenset[str]
     time: tuple[str, str] | None = None
+    asked_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ def _question(item: dict[str, Any], space: str) -> Question:
         is_cut=len(text) > _MOST_QUERY_CHARS,
         exclude=frozenset(item.get("exclude") or ()),
         time=_period(item.get("time_cue")),
+        asked_at=_instant(item.get("asked_at")),
     )
 
 

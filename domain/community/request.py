@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from commonlore.domain.community.schedule import read_start, read_time_zone
+from commonlore.domain.checks import read_time_zone
+from commonlore.domain.community.schedule import read_start
 from commonlore.domain.errors import invalid
 from commonlore.domain.tenancy.place import InSpace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo
 
 from commonlore.domain.errors import invalid
 
@@ -35,20 +35,6 @@ class CommunitySchedule:
 
     def next_begin(self, now: datetime) -> datetime:
         return self.begins(self.latest_window(now) + timedelta(days=1))
-
-
-def read_time_zone(path: str, name: str) -> str:
-    """
-    Raises:
-        Incorrect: no time zone of the IANA database has this name.
-    """
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise invalid(path, "expected the name of a time zone, such as Europe/Berlin") from error
-    if name not in available_timezones():
-        raise invalid(path, "expected the name of a time zone, such as Europe/Berlin")
-    return name
 
 
 def read_start(path: str, text: str) -> int:

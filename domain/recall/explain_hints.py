@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
 from commonlore.domain.recall.explanation import TraceAnchor, TraceHints, TraceMove, TracePeriod
 from commonlore.domain.recall.hints import QueryHints
-from commonlore.domain.recall.periods import Period
+from commonlore.domain.recall.period import Period
 from commonlore.domain.recall.record import FetchNote
 from commonlore.domain.recall.state import RecallState
 from commonlore.domain.recall.utterance import factors
@@ -16,7 +17,8 @@ from commonlore.domain.recall.utterance import factors
 
 def show_hints(hints: QueryHints) -> TraceHints:
     """The hints as they were parsed, whether or not the contract in force reads them."""
-    fields: dict[str, Any] = {} if hints.order is None else {"order": hints.order}
+    asked_at = None if hints.asked_at is None else hints.asked_at.astimezone(UTC)
+    fields: dict[str, Any] = {name: value for name, value in (("order", hints.order), ("asked_at", asked_at)) if value is not None}
     return TraceHints(
         names=list(hints.names),
         aliases=list(hints.aliases),
@@ -24,6 +26,7 @@ def show_hints(hints: QueryHints) -> TraceHints:
         predicates=list(hints.predicates),
         periods=[_period(period) for period in hints.periods],
         first_person=hints.first_person,
+        time_zone=str(hints.zone),
         **fields,
     )
 

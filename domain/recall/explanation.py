@@ -40,7 +40,10 @@ class TraceAnchor(Struct, frozen=True, kw_only=True):
 
 
 class TracePeriod(Struct, frozen=True, kw_only=True):
-    """A time that the query names: from `start`, `end` not included, or `yearly`, from day to day of any year."""
+    """A time that the query names: from `start`, `end` not included, or `yearly`, from day to day of any year.
+
+    `text` is empty where `time_cue` states it.
+    """
 
     text: str
     start: datetime | UnsetType = UNSET
@@ -49,7 +52,10 @@ class TracePeriod(Struct, frozen=True, kw_only=True):
 
 
 class TraceHints(Struct, frozen=True, kw_only=True):
-    """What the query says beside its words. `order` is the state it asks for, latest or earliest, where it says so."""
+    """What the query says beside its words. `order` is the state it asks for, latest or earliest, where it says so.
+
+    Its times count from `asked_at`, in days of `time_zone`.
+    """
 
     names: list[str]
     aliases: list[str]
@@ -57,6 +63,8 @@ class TraceHints(Struct, frozen=True, kw_only=True):
     predicates: list[str]
     periods: list[TracePeriod]
     first_person: bool
+    time_zone: str
+    asked_at: datetime | UnsetType = UNSET
     order: str | UnsetType = UNSET
 
 

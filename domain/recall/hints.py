@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Literal
 
 from commonlore.domain.ledger.predicate import SEEDS
-from commonlore.domain.recall.periods import Period, find_periods
+from commonlore.domain.recall.period import Period
+from commonlore.domain.recall.periods import find_periods
 from commonlore.domain.text.function_words import FUNCTION_WORDS
 
 AnchorKind = Literal["quote", "id", "identifier"]
@@ -34,8 +35,9 @@ class Anchor:
 class QueryHints:
     """`names` are written with capitals; `aliases` are handles and what follows "also known as".
 
-    `predicates` are keys of seeded predicates that the query words. `periods` are the times it names, and `years` those
-    that it names with their year. `order` is the state that it asks for, where it says so. `first_person`: the asker speaks
+    `predicates` are keys of seeded predicates that the query words. `periods` are the times it names, and the one its caller
+    states last; `years` those that it names with their year. `asked_at` is what its words count from, by the calendar of
+    `zone`. `order` is the state that it asks for, where it says so. `first_person`: the asker speaks
     of himself. `query` is kept for names that only the candidates know.
     """
 
@@ -46,6 +48,8 @@ class QueryHints:
     predicates: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     years: frozenset[str] = frozenset()
+    asked_at: datetime | None = None
+    zone: tzinfo = UTC
     order: Order | None = None
     first_person: bool = False
 
@@ -84,20 +88,23 @@ _EARLIEST = re.compile(
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-def parse_hints(query: str, reference: datetime | None) -> QueryHints:
-    """Everything that `query` hints at; words such as "yesterday" count from `reference`, an aware instant.
+def parse_hints(query: str, asked_at: datetime | None, *, zone: tzinfo = UTC, stated: Period | None = None) -> QueryHints:
+    """Everything that `query` hints at; words such as "yesterday" count from the day of `asked_at`, an aware instant, in `zone`.
 
-    The same query and reference give the same hints. A query without hints gives empty ones.
+    `stated`: a time that the caller states beside the query. The same arguments give the same hints, and a query without
+    hints empty ones.
     """
-    periods = find_periods(query, reference)
+    periods = find_periods(query, asked_at, zone)
     return QueryHints(
         query=query,
         names=_few(name for name in _names(query) if not any(name in period.text for period in periods)),
         aliases=_few([*_HANDLE.findall(query), *(match["name"] for match in _KNOWN_AS.finditer(query))]),
         anchors=tuple(_anchors(query)),
         predicates=_predicates(query),
-        periods=periods[:_MOST],
+        periods=periods[:_MOST] if stated is None else (*periods[: _MOST - 1], stated),
         years=frozenset(year for period in periods for year in _YEAR.findall(period.text)),
+        asked_at=asked_at,
+        zone=zone,
         order=_order(query),
         first_person=_FIRST_PERSON.search(query) is not None,
     )

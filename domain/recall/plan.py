@@ -40,13 +40,13 @@ class RecallIntent:
 
 
 def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> RecallIntent:
-    """Words such as "yesterday" count from the view's valid time, else its known time, else `now`; without one they say nothing.
+    """Words such as "yesterday" count from when the query is asked, as the request says it, else `now`; without one they say nothing.
 
     Raises:
         Incorrect: the request is not valid.
     """
     request.validate()
-    view = request.view()
+    view, asked = request.view(), request.asked(now)
     return RecallIntent(
         query=request.query,
         terms=tuple(query_terms(request.query)),
@@ -55,7 +55,7 @@ def parse_intent(request: RecallRequest, *, now: datetime | None = None) -> Reca
         known_relationship_ids=distinct(request.known_relationship_ids),
         expand_from_entity_ids=distinct(request.expand_from_entity_ids),
         relationships_wanted=request.relationship_limit > 0,
-        hints=parse_hints(request.query, view.valid_at or view.known_at or now),
+        hints=parse_hints(request.query, asked.moment, zone=asked.zone, stated=asked.stated),
         filter=request.filter or NO_FILTER,
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from commonlore.domain.checks import read_instant, require_visible
+from commonlore.domain.recall.asked import AskedAt, AskedTime, TimeCue, TimeZoneName, read_asked_time
 from commonlore.domain.recall.filters import RecallFilter
 from commonlore.domain.tenancy.place import SpaceName
 from commonlore.domain.time import TemporalView
@@ -18,7 +20,7 @@ KnownIds = Annotated[list[UUID], Meta(max_length=200)]
 class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`limit` bounds evidence, `relationship_limit` the direct relationships (0 switches the lane off).
 
-    Ids that are unknown or foreign are ignored. `valid_at` and `known_at` are RFC 3339 with an offset.
+    Ids that are unknown or foreign are ignored. `valid_at`, `known_at` and `asked_at` are RFC 3339 with an offset.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=512, description="What to look for, in plain words.")]
@@ -28,6 +30,9 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     community_relationship_limit: Annotated[int, Meta(ge=1, le=20, description="The most relationships in one community.")] = 5
     valid_at: Annotated[str | None, Meta(description="When the statement should hold, RFC 3339.")] = None
     known_at: Annotated[str | None, Meta(description="As known at this time, RFC 3339.")] = None
+    asked_at: AskedAt = None
+    time_zone: TimeZoneName = None
+    time_cue: Annotated[TimeCue | None, Meta(description="When you think it was said: preferred, never a filter.")] = None
     known_evidence_ids: Annotated[KnownIds, Meta(description="Evidence you already have.")] = []
     known_relationship_ids: Annotated[KnownIds, Meta(description="Relationships you already have.")] = []
     expand_from_entity_ids: Annotated[
@@ -44,6 +49,15 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """
         return TemporalView(read_instant("/valid_at", self.valid_at), read_instant("/known_at", self.known_at))
 
+    def asked(self, now: datetime | None = None) -> AskedTime:
+        """The moment from which words such as "yesterday" count: `asked_at`, else `valid_at`, else `known_at`, else `now`.
+
+        Raises:
+            Incorrect: a time or the zone is wrong.
+        """
+        view = self.view()
+        return read_asked_time(self.asked_at, self.time_zone, self.time_cue, view.valid_at or view.known_at or now)
+
     def validate(self) -> None:
         """What a schema cannot say.
 
@@ -51,7 +65,7 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             Incorrect: the query has no visible character, or a time is wrong.
         """
         require_visible("/query", self.query)
-        self.view()
+        self.asked()
         if self.filter is not None:
             self.filter.validate()
 

@@ -29,6 +29,9 @@ def _refused_times(ann: Actor, value: str) -> list[tuple[int, str, str]]:
         ("remember", {"evidence": [{"content": text}], "relationships": [{**proposal, "valid_to": value}]}),
         ("recall_memory", {"query": "x", "valid_at": value}),
         ("recall_memory", {"query": "x", "known_at": value}),
+        ("recall_memory", {"query": "x", "asked_at": value}),
+        ("recall_memory", {"query": "x", "time_cue": {"after": value}}),
+        ("recall_memory", {"query": "x", "time_cue": {"before": value}}),
     ]
     return [refusal(ann.post(f"/v1/{tool}", body)) for tool, body in bodies]
 
@@ -39,6 +42,9 @@ ALL_REFUSED = [
     (422, "invalid_input", "/relationships/0/valid_to"),
     (422, "invalid_input", "/valid_at"),
     (422, "invalid_input", "/known_at"),
+    (422, "invalid_input", "/asked_at"),
+    (422, "invalid_input", "/time_cue/after"),
+    (422, "invalid_input", "/time_cue/before"),
 ]
 
 
@@ -208,6 +214,68 @@ def no_date_is_derived(world: World) -> None:
 
     assert "2023-05-24T10:00:00Z" == found["occurred_at"]
     assert (None, None) == (relationship["valid_from"], relationship["valid_to"])
+
+
+def _periods(answer: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
+    return [(period["text"], period.get("start"), period.get("end")) for period in answer["trace"]["hints"]["periods"]]
+
+
+@case("B091-b")
+def last_month_counts_from_when_it_is_asked(world: World) -> None:
+    """A month of 29 days with its borders in the offset of the question, whatever the time of the server; the anchor is echoed."""
+    ann = world.actor()
+    leap, march = "The kestrel log of the 29th.", "The kestrel log of the 2nd."
+    ann.ingest(march, occurred_at="2024-03-02T10:00:00+02:00")
+    ann.ingest(leap, occurred_at="2024-02-29T23:30:00+02:00")
+    asked = {"query": f"the kestrel log of {world.given['query']}", "asked_at": world.given["asked_at"]}
+    found = ann.recall(**asked, trace=True)
+
+    assert [leap, march] == [item["context"] for item in found["results"]]
+    assert [("last month", "2024-01-31T22:00:00Z", "2024-02-29T22:00:00Z")] == _periods(found)
+    assert ("2024-03-31T10:00:00Z", "UTC+02:00") == (found["trace"]["hints"]["asked_at"], found["trace"]["hints"]["time_zone"])
+
+
+@case("B092-a")
+def words_that_are_read_are_used(world: World) -> None:
+    """Of texts that suit equally, those of the period go first, and none is left out."""
+    ann = world.actor()
+    days = ("2026-06-29", "2026-06-23", "2026-06-16", "2026-05-16", "2025-06-16")
+    texts = {day: f"A note about a zebra, number {number}." for number, day in enumerate(days)}
+    for day, text in texts.items():
+        ann.ingest(text, occurred_at=f"{day}T12:00:00Z")
+    found = ann.recall(**world.given["args"], trace=True)
+    ranked = [item["context"] for item in found["results"]]
+    factors = {item["rank"]: item.get("factors", []) for item in found["trace"]["evidence"]}
+
+    assert [("two weeks ago", "2026-06-13T00:00:00Z", "2026-06-20T00:00:00Z")] == _periods(found)
+    assert texts["2026-06-16"] == ranked[0]
+    assert set(texts.values()) == set(ranked)
+    assert {1: True, 2: False, 3: False, 4: False, 5: False} == {rank: "named_period" in names for rank, names in factors.items()}
+
+
+@case("B093-b")
+def a_day_has_the_hours_that_it_has(world: World) -> None:
+    """23 of them when the clocks go forward, in the words of a query and as a time that the caller states."""
+    day, zone = world.given["cue"].split(" in ")
+    ann = world.actor()
+    ends = ("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z")
+    worded = ann.recall(f"the log of {day}", time_zone=zone, trace=True)
+    stated = ann.recall("the log", time_zone=zone, time_cue={"after": day, "before": day}, trace=True)
+
+    assert [(day, *ends)] == _periods(worded)
+    assert [("", *ends)] == _periods(stated)
+    assert zone == stated["trace"]["hints"]["time_zone"]
+
+
+@case("B093-d")
+def a_day_that_never_was_is_refused(world: World) -> None:
+    """Stated, it is refused; among the words of a query it is no time."""
+    day, ann = world.given["cue"], world.actor()
+    for end in ("after", "before"):
+        answer = ann.post("/v1/recall_memory", {"query": "the log", "time_cue": {end: day}})
+        assert (422, "invalid_input", f"/time_cue/{end}") == refusal(answer)
+
+    assert [] == _periods(ann.recall(f"the log of {day}", trace=True))
 
 
 class Hurried:

@@ -47,6 +47,12 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         f"{CONTAINERS}::test_no_secret_has_a_default_and_no_port_is_open",
         f"{CONTAINERS}::test_the_database_has_room_to_build_indexes",
     ),
+    "B102-b": (f"{STDIO}::test_what_cannot_be_read_keeps_nobody_from_being_answered",),
+    # What Valkey holds are counts of calls, and no answers.
+    "B216-b": (
+        "tests/integration/limits/test_stores.py::test_foreign_bytes_in_valkey_are_counted_anew",
+        "tests/integration/limits/test_http.py::test_the_loss_of_valkey_is_stated_and_costs_no_call",
+    ),
     "B023-b": ("tests/integration/limits/test_stores.py::test_a_key_of_valkey_names_its_team",),
     "B026-a": ("tests/integration/audit/test_retention.py::test_kept_recalls_go_after_their_days_and_the_sweep_asks_for_it",),
     "B123-a": (f"{KILLED}::test_a_killed_workers_job_is_taken_up_and_every_count_is_exact",),
@@ -89,20 +95,13 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "B221-b": ("tests/integration/embedded/test_crash.py::test_a_bystander_named_in_the_pid_file_is_left_alone",),
 }
 
-_CUES = "time cues: periods read in the words of a query, and `asked_at`, by which they are read"
 _EXPORT = "the SQLite file: export, import and single-user mode"
 _RELEASE = "a second release: what a migration of 500,000 rows costs a recall is measured when there is one"
-_REDIS = "a cache of answers in Redis: there is none; what Valkey holds are counts of calls"
 
 # Case: the part it waits for.
 WAITING: dict[str, str] = {
     "B072-b": "a search for administrators: their lists have no words to match, so that no pattern reaches the database",
     "B085-b": _EXPORT,
-    "B091-b": _CUES,
-    "B092-a": _CUES,
-    "B093-b": _CUES,
-    "B093-d": _CUES,
-    "B102-b": "an answer to a message that is nested deeper than the SDK reads: over stdio it is passed over, and what comes after is answered",
     "B130-b": "what a busy team costs another in milliseconds: a measurement (tests.bench.overload); its cap and the 429 are proven by tests/integration/limits",
     "B134-a": _RELEASE,
     "B151-b": "a move of texts between spaces; each space has communities of its own, which no other shows (test_communities.py)",
@@ -117,7 +116,6 @@ WAITING: dict[str, str] = {
     "B169-a": _EXPORT,
     "B170-b": _EXPORT,
     "B171-a": _EXPORT,
-    "B216-b": _REDIS,
 }
 
 # Of those that run: the defect that keeps the case from passing. Strict: whoever mends it strikes it from here.

@@ -32,7 +32,7 @@ from commonlore.domain.quality.metrics import ndcg
 from commonlore.domain.recall import contract, rerank, utterance
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS, READS_HINTS, SpaceScale
 from commonlore.domain.recall.fusion import BranchHit
-from commonlore.domain.recall.hints import NO_HINTS, parse_hints
+from commonlore.domain.recall.hints import NO_HINTS, QueryHints, parse_hints
 from commonlore.domain.recall.lexical import LexicalStatistics, weigh
 from commonlore.domain.recall.rerank import BLOCK, Ranked
 from commonlore.domain.recall.utterance import Utterance, asks
@@ -131,9 +131,10 @@ class Asked:
     scale: SpaceScale
     reference: datetime | None
 
-    def order(self, name: str) -> list[str]:
-        """Names of documents, best first, as the evidence lane shows them."""
-        hints = parse_hints(self.question.text, self.reference) if name in READS_HINTS else NO_HINTS
+    def order(self, name: str, hints: QueryHints | None = None) -> list[str]:
+        """Names of documents, best first, as the evidence lane shows them; by the hints of the query, unless others are given."""
+        if hints is None:
+            hints = parse_hints(self.question.text, self.reference) if name in READS_HINTS else NO_HINTS
         ids = EVIDENCE_CONTRACTS[name](self.lexical, self.vector, replace(self.scale, hints=hints))
         at = {key: place for place, key in enumerate(self.space.ids)}
         if name in READS_HINTS:

@@ -9,6 +9,7 @@ from tests.mutation.ranking import RANKING
 from tests.mutation.records import RECORDS
 from tests.mutation.safety import SAFETY
 from tests.mutation.sharing import SHARING
+from tests.mutation.times import TIMES
 from tests.mutation.ways import WAYS
 
-MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES, *WAYS, *SHARING, *RECORDS)
+MUTATIONS: tuple[Mutation, ...] = (*RANKING, *SAFETY, *INTAKE, *HYPOTHESES, *WAYS, *SHARING, *RECORDS, *TIMES)

@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from commonlore.domain.checks import read_time_zone
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.community.policy import CommunityPolicy
-from commonlore.domain.community.schedule import CommunitySchedule, read_start, read_time_zone
+from commonlore.domain.community.schedule import CommunitySchedule, read_start
 from commonlore.domain.community.summary import compose
 from commonlore.domain.errors import Incorrect
 

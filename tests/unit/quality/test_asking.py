@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_row_of_another_space_is_a_leak() -> None:
 
 
 async def test_a_busy_service_is_asked_again_and_a_refusal_ends() -> None:
-    """Once more after 503; any other failure is told with what the service said. Excluded texts are asked for on top."""
+    """Once more after 503; any other failure is told with what the service said. Excluded texts are asked for on top, and when it is asked is said."""
 
     seen: list[dict[str, Any]] = []
 
@@ -76,9 +77,10 @@ async def test_a_busy_service_is_asked_again_and_a_refusal_ends() -> None:
     async with httpx.AsyncClient(transport=httpx.MockTransport(handle), base_url="http://service") as client:
         await ask(client, a_space(), QUESTION, limit=5, relationship_limit=0)
         with pytest.raises(OperatorError, match="401: no"):
-            await ask(client, a_space(), QUESTION, limit=50, relationship_limit=0)
+            await ask(client, a_space(), replace(QUESTION, asked_at="2020-01-01T10:00:00Z"), limit=50, relationship_limit=0)
 
     assert [6, 6, 50] == [body["limit"] for body in seen]
+    assert [None, None, "2020-01-01T10:00:00Z"] == [body.get("asked_at") for body in seen]
 
 
 def test_a_set_with_spaces(tmp_path: Path) -> None:
@@ -93,7 +95,10 @@ def test_a_set_with_spaces(tmp_path: Path) -> None:
             {"id": "d2", "text": "b", "space": "x", **turn},
             {"id": "d3", "text": "c", "space": "y", **turn},
         ],
-        queries=[{"id": "q", "text": "w" * 600, "space": "x", "category": "p"}, {"id": "z", "text": "w", "space": "y"}],
+        queries=[
+            {"id": "q", "text": "w" * 600, "space": "x", "category": "p", "asked_at": "2020-01-02T10:00:00"},
+            {"id": "z", "text": "w", "space": "y"},
+        ],
         qrels=[{"query_id": "q", "doc_id": "d1", "grade": 1}, {"query_id": "q", "doc_id": "d2", "grade": 0}],
     )
     found = read_set(tmp_path, relationships=False)
@@ -101,6 +106,7 @@ def test_a_set_with_spaces(tmp_path: Path) -> None:
     assert ("tiny", ["x", "y"], [Judged("q", "p", {"d1": 1})]) == (found.name, found.spaces, found.judged)
     assert {"content": "a", "source_type": "document"} == found.documents["x"][0].proposal
     assert {"occurred_at": "2020-01-01T10:00:00Z", "sequence": 1, "source_type": "conversation"}.items() <= found.documents["y"][0].proposal.items()
+    assert ["2020-01-02T10:00:00Z", None] == [question.asked_at for question in found.questions]
     assert (512, True) == (len(found.questions[0].text), found.questions[0].is_cut)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonlore.domain.recall.periods import Period, find_periods
+from commonlore.domain.recall.period import Period
+from commonlore.domain.recall.periods import find_periods
 
 ASKED = datetime(2023, 10, 18, 9, 30, tzinfo=UTC)  # a Wednesday
 
@@ -46,6 +48,25 @@ def at(text: str) -> datetime:
         ("over the last 3 days", "2023-10-15", "2023-10-19"),
         ("昨天说了什么", "2023-10-17", "2023-10-18"),
         ("3天前", "2023-10-15", "2023-10-16"),
+        ("the day before yesterday", "2023-10-16", "2023-10-17"),
+        ("what is planned for tomorrow", "2023-10-19", "2023-10-20"),
+        ("the day after tomorrow", "2023-10-20", "2023-10-21"),
+        ("明天", "2023-10-19", "2023-10-20"),
+        ("next week", "2023-10-23", "2023-10-30"),
+        ("next month", "2023-11-01", "2023-12-01"),
+        ("next year", "2024-01-01", "2025-01-01"),
+        ("last weekend", "2023-10-14", "2023-10-16"),
+        ("this weekend", "2023-10-21", "2023-10-23"),
+        ("in the past week", "2023-10-11", "2023-10-19"),
+        ("between last Sunday and yesterday", "2023-10-15", "2023-10-18"),
+        ("in the week before 27 June 2023", "2023-06-20", "2023-06-27"),
+        ("the week after May 1, 2023", "2023-05-02", "2023-05-09"),
+        ("two days after May 1, 2023", "2023-05-03", "2023-05-04"),
+        ("three months before June 2023", "2023-03-01", "2023-04-01"),
+        ("on the Sunday before October 25, 2022", "2022-10-23", "2022-10-24"),
+        ("on the Friday after October 25, 2022", "2022-10-28", "2022-10-29"),
+        ("what did she finish last week before 23 January, 2023?", "2023-01-16", "2023-01-23"),
+        ("the week before June 27th", "2023-06-20", "2023-06-27"),
     ],
 )
 def test_a_period_is_half_open(query: str, start: str, end: str) -> None:
@@ -59,10 +80,17 @@ def test_a_period_is_half_open(query: str, start: str, end: str) -> None:
         ("until 2020", None, "2020-01-01"),
         ("since 2020", "2020-01-01", None),
         ("after May 8, 2023", "2023-05-09", None),
+        ("since March", "2023-03-01", None),
+        ("since November", "2022-11-01", None),
+        ("after October", "2023-11-01", None),
+        ("before May 8th", None, "2023-05-08"),
+        ("until last week", None, "2023-10-09"),
+        ("since yesterday", "2023-10-17", None),
     ],
 )
 def test_a_relation_opens_an_end(query: str, start: str | None, end: str | None) -> None:
-    [period] = find_periods(query, None)
+    """Of a day or month without its year, the last that began."""
+    [period] = find_periods(query, ASKED)
 
     assert (start and at(start), end and at(end)) == (period.start, period.end)
 
@@ -91,7 +119,20 @@ def test_a_day_without_its_year_is_one_of_any_year(query: str, inside: str, outs
         "room 2019b, build 1.2023.4, ISO-8601",
         "call 555-2023-11",
         "February 30th",
+        "on February 30th",
+        "on 29 February 2026",
+        "2026-02-29",
         "2023-13-45",
+        "5/8/2023",
+        "half a year ago",
+        "over a year ago",
+        "more than two weeks ago",
+        "two or three days ago",
+        "1.5 years ago",
+        "10-15 days ago",
+        "next Friday",
+        "on Monday",
+        "a few days ago",
         "the week after the party",
         "step 12 of 40",
         "",
@@ -103,6 +144,44 @@ def test_what_is_no_time_is_left_alone(query: str) -> None:
 
 def test_words_of_the_present_need_a_reference() -> None:
     assert () == find_periods("yesterday and two weeks ago", None)
+
+
+def test_days_are_those_of_the_zone() -> None:
+    """A day of 23 hours, one of 25, and a month with both its borders in the offset."""
+    berlin = ZoneInfo("Europe/Berlin")
+    spring, autumn = (find_periods(query, ASKED, berlin)[0] for query in ("on 2026-03-29", "on 25 October 2026"))
+    [month] = find_periods("last month", datetime.fromisoformat("2024-03-31T12:00:00+02:00"), timezone(timedelta(hours=2)))
+
+    assert (at("2026-03-28T23:00:00"), at("2026-03-29T22:00:00")) == (spring.start, spring.end)
+    assert (at("2026-10-24T22:00:00"), at("2026-10-25T23:00:00")) == (autumn.start, autumn.end)
+    assert (at("2024-01-31T22:00:00"), at("2024-02-29T22:00:00")) == (month.start, month.end)
+
+
+def test_yesterday_is_that_of_the_zone() -> None:
+    """One moment is two days: after midnight in Tokyo it is still the day before in Lisbon."""
+    moment = at("2026-06-30T20:00:00")
+    east, west = (find_periods("yesterday", moment, ZoneInfo(name))[0] for name in ("Asia/Tokyo", "Europe/Lisbon"))
+
+    assert (at("2026-06-29T15:00:00"), at("2026-06-28T23:00:00")) == (east.start, west.start)
+
+
+def test_a_day_of_any_year_is_one_of_the_zone() -> None:
+    [period] = find_periods("on May 8th", None, ZoneInfo("Asia/Tokyo"))
+
+    assert [True, False] == [period.holds(at("2023-05-07T15:00:00")), period.holds(at("2023-05-08T15:00:00"))]
+
+
+def test_a_day_that_a_zone_left_out_is_none() -> None:
+    """Samoa went from the 29th to the 31st of December 2011."""
+    assert () == find_periods("on 2011-12-30", None, ZoneInfo("Pacific/Apia"))
+
+
+@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_at_the_ends_of_the_calendar_words_say_nothing_and_nothing_fails(moment: datetime) -> None:
+    words = "yesterday tomorrow, two weeks ago, last year, next year, last month, next month, 999 years ago, since March"
+    for zone in (UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))):
+        for period in find_periods(words, moment, zone):
+            period.holds(moment)
 
 
 def test_a_date_beside_last_week_counts_alone() -> None:
