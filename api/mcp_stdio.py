@@ -7,12 +7,15 @@ Standard output carries messages of the protocol and nothing else.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Self
 
+from anyio import EndOfStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolRequestParams, CallToolResult
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, CallToolRequestParams, CallToolResult, ErrorData, JSONRPCError
 
 from commonlore.api.mcp_server import named_server, result_of, unknown_tool
 from commonlore.api.operations import TOOLS, ToolSpec
@@ -22,14 +25,58 @@ from commonlore.client.calling import Repeatable
 from commonlore.domain.errors import CommonloreError, Unavailable
 from commonlore.domain.ids import new_id
 
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
 log = logging.getLogger("commonlore.mcp")
+
+Incoming = SessionMessage | Exception
+_UNREADABLE = JSONRPCError(
+    jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="the line is no message of JSON-RPC, or is nested too deep to be read")
+)
 
 
 async def serve(url: str, key: str) -> None:
     """Answer messages until standard input ends."""
     async with AsyncClient(url, key) as client, stdio_server() as (incoming, outgoing):
         server = make_server(client)
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await server.run(Readable(incoming, outgoing), outgoing, server.create_initialization_options())
+
+
+class Readable:
+    """The messages of `incoming`. A line that is none is answered with an error that names no request, and not passed on."""
+
+    def __init__(self, incoming: ReadStream[Incoming], outgoing: WriteStream[SessionMessage]) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+
+    @property
+    def last_context(self) -> Context | None:
+        """Of the message that was received last, as the SDK wants it."""
+        found: Context | None = getattr(self._incoming, "last_context", None)
+        return found
+
+    async def receive(self) -> Incoming:
+        while isinstance(found := await self._incoming.receive(), Exception):
+            await self._outgoing.send(SessionMessage(_UNREADABLE))
+        return found
+
+    async def aclose(self) -> None:
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Incoming:
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 def make_server(client: AsyncClient) -> Server[Any]:

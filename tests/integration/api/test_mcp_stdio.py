@@ -161,16 +161,18 @@ def test_every_line_is_a_message_and_the_end_of_the_input_is_the_end(service: Se
 
 
 def test_what_cannot_be_read_keeps_nobody_from_being_answered(service: Service) -> None:
-    """Garbage, arguments that are nested 100 or 100,000 deep, a line of two million characters: the process answers what comes after them.
+    """Garbage, arguments that are nested 100 or 100,000 deep, a line of two million characters: each is answered, and so is what comes after.
 
-    What the SDK cannot read as a message is passed over; what it can read is answered.
+    A line that cannot be read as a message has an error without an id, in its place.
     """
     deep = '{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "recall_memory", "arguments": {"query": %s}}}'
     with Raw(service.url, service.key().text) as raw:
         raw.send("no message")
+        unread = [raw.read()]
         raw.send(deep % (1, "[" * 100 + "]" * 100))
         first = raw.read()
         raw.send(deep % (2, "[" * 100_000 + "]" * 100_000))
+        unread.append(raw.read())
         raw.send(deep % (3, json.dumps("x" * 2_000_000)))
         raw.send('{"jsonrpc": "2.0", "id": 4, "method": "ping"}')
         found: dict[Any, Any] = {}
@@ -178,6 +180,7 @@ def test_what_cannot_be_read_keeps_nobody_from_being_answered(service: Service) 
             answer = raw.read()
             found[answer.get("id")] = answer
 
+    assert [("2.0", None, -32700)] * 2 == [(answer["jsonrpc"], answer["id"], answer["error"]["code"]) for answer in unread]
     assert (1, True, "malformed_body") == (first["id"], first["result"]["isError"], first["result"]["structuredContent"]["code"])
     assert (True, "invalid_input") == (found[3]["result"]["isError"], found[3]["result"]["structuredContent"]["code"])
     assert {} == found[4]["result"]
