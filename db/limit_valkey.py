@@ -15,12 +15,14 @@ from commonlore.domain.limits.meter import LimitStoreUnavailable, Spent, Standin
 # A telling takes a tenth of a millisecond; one that takes longer than this waits for something that is not there.
 _TIMEOUT_S = 1.0
 _KEPT_S = 40 * 86_400
+_MOST_CALLS = 10**12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # KEYS: each use. ARGV: the process; then for each use: calls since the last answer, calls since the process began, microseconds each, and what
 # the process knew: age, debt, day, its calls, month, its calls. What is added is the difference to what this process told before, so a telling
 # whose answer was lost counts once. What the process knew is kept where the server has lost it, so a restart without a disk forgets nothing
-# that a living process knows. Days count from the first of year 1, months from year 0, as in the meter.
+# that a living process knows. Days count from the first of year 1, months from year 0, as in the meter. What others wrote into a key and is no
+# number that it could hold counts as lost; a key of another type is written anew.
 _SCRIPT = f"""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -33,15 +35,24 @@ local m = mp < 10 and mp + 3 or mp - 9
 local month = (yoe + era * 400 + (m <= 2 and 1 or 0)) * 12 + m - 1
 local day = days + 719163
 local me = 'told:' .. ARGV[1]
+local function sane(text, most)
+    local number = tonumber(text)
+    return number and number >= 0 and number <= most and number or nil
+end
 local found = {{time[1], time[2]}}
 for i = 1, #KEYS do
     local told = {{}}
     for j = 1, 9 do told[j] = tonumber(ARGV[1 + (i - 1) * 9 + j]) end
-    local kept = redis.call('HMGET', KEYS[i], 'full', 'day', 'dayn', 'month', 'monthn', me)
-    local calls = kept[6] and math.max(0, told[2] - tonumber(kept[6])) or told[1]
-    local full = math.max(math.max(tonumber(kept[1]) or 0, now - told[4]) + calls * told[3], now + told[5])
-    local dayn = tonumber(kept[2]) == day and tonumber(kept[3]) or 0
-    local monthn = tonumber(kept[4]) == month and tonumber(kept[5]) or 0
+    local kept = redis.pcall('HMGET', KEYS[i], 'full', 'day', 'dayn', 'month', 'monthn', me)
+    if kept.err then
+        redis.call('DEL', KEYS[i])
+        kept = {{}}
+    end
+    local before = sane(kept[6], told[2])
+    local calls = before and told[2] - before or told[1]
+    local full = math.max(math.max(sane(kept[1], now + {_KEPT_S} * 1000000) or 0, now - told[4]) + calls * told[3], now + told[5])
+    local dayn = tonumber(kept[2]) == day and sane(kept[3], {_MOST_CALLS}) or 0
+    local monthn = tonumber(kept[4]) == month and sane(kept[5], {_MOST_CALLS}) or 0
     if told[6] == day then dayn = math.max(dayn, told[7]) end
     if told[8] == month then monthn = math.max(monthn, told[9]) end
     dayn, monthn = dayn + calls, monthn + calls

@@ -160,6 +160,28 @@ async def test_a_valkey_that_is_killed_takes_nothing_with_it(valkey: tuple[Valke
     await other.limiter.store.close()
 
 
+@pytest.mark.parametrize("wrong", [b"\xff\x00 no number", b"nan", b"inf", b"-1e300", b"9e300", b"{}", b""])
+async def test_foreign_bytes_in_valkey_are_counted_anew(valkey: tuple[Valkey, Process], wrong: bytes) -> None:
+    """B216-b: in a field or in place of the key. The store goes on to answer, what the process knows stands there again, and nobody is shut out."""
+    server, process = valkey
+    process.call(3)
+    await process.limiter.exchange()
+    with redis.Redis.from_url(server.url) as client:
+        for key in list(client.scan_iter()):
+            client.hset(key, mapping=dict.fromkeys(client.hkeys(key), wrong) | {b"day": client.hget(key, "day"), b"month": client.hget(key, "month")})
+        assert 1 == process.call()
+        await process.limiter.exchange()
+        assert (True, 4) == (process.limiter.store_answers, process.used_today())
+        for key in list(client.scan_iter()):
+            client.set(key, wrong)
+        assert 1 == process.call()
+        await process.limiter.exchange()
+        kinds = {client.type(key) for key in client.scan_iter()}
+
+    assert (True, 5) == (process.limiter.store_answers, process.used_today())
+    assert {b"hash"} == kinds
+
+
 async def test_a_valkey_that_answers_too_late_counts_everything_once(valkey: tuple[Valkey, Process]) -> None:
     """Each telling waits in vain; when the server goes on it reads them all, and adds each call once."""
     server, process = valkey
