@@ -198,7 +198,7 @@ class MemoryOperations:
                     timeout_ms=adapters.timeout_ms,
                     intent=intent,
                     last_read=self._last_read,
-                    resident=adapters.resident,
+                    residence=adapters.residence,
                 )
                 snapshot = await stack.enter_async_context(opening)
             self.note(snapshot.actor)

@@ -18,7 +18,7 @@ from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.erasure.signing import ReceiptKey, receipt_key
 from commonlore.db.errors import stating
 from commonlore.db.migrate import head_revision
-from commonlore.db.resident import ResidentVectors
+from commonlore.db.residence import Residence
 from commonlore.db.session import Pool, make_pool
 from commonlore.db.settings import Settings
 from commonlore.db.sql import statements
@@ -44,7 +44,7 @@ class Adapters:
     new_id: NewId = new_id
     indexes: VectorIndexPolicy = field(default_factory=VectorIndexPolicy)
     owner_conninfo: str | None = field(default=None, repr=False)
-    resident: ResidentVectors | None = field(default=None, repr=False)
+    residence: Residence | None = field(default=None, repr=False)
     home: Path | None = None
 
     def receipts_signed_by(self) -> ReceiptKey:
@@ -101,7 +101,7 @@ async def assemble(
             timeout_ms=settings.request_timeout_ms,
             indexes=indexes,
             owner_conninfo=owner_conninfo,
-            resident=ResidentVectors(settings.resident_vectors_mb * 1_000_000) if settings.resident_vectors_mb else None,
+            residence=Residence(settings.resident_vectors_mb * 1_000_000) if settings.resident_vectors_mb else None,
             home=settings.home,
         )
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, LiteralString, cast
 from uuid import UUID
@@ -19,8 +19,10 @@ from psycopg.rows import TupleRow
 
 from commonlore.db.errors import stated
 from commonlore.db.pipeline import Asked
-from commonlore.db.resident import BlockName, Nearest, ResidentVectors
-from commonlore.db.resident_reading import Held, ask_held, without_notes
+from commonlore.db.residence import Residence
+from commonlore.db.resident import BlockName
+from commonlore.db.resident_branches import ask_held, ask_vectors_ahead, formula_of
+from commonlore.db.resident_reading import HeldEvidence, HeldRelationships, HeldVectors, WordCounts
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import (
     FILTERED_FRONTIER,
@@ -28,10 +30,8 @@ from commonlore.db.statements import (
     NEAR,
     OPEN_FRONTIER,
     OPEN_NEAR,
-    OPEN_RESIDENT,
     PAST_FILTERED_FRONTIER,
     PAST_FRONTIER,
-    RESIDENT,
 )
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.db.vectors import UuidArray, as_halfvec, of_contract
@@ -59,34 +59,55 @@ _EXPECTED, _LEAST_PLACE = 2.5, 12
 Rows = Asked[TupleRow] | Sequence[TupleRow] | None
 
 
+@dataclass(slots=True)
+class _Asked:
+    """One space of a search: what was asked of each branch, the database or what the process keeps."""
+
+    plan: SpacePlan
+    evidence: HeldEvidence | None = None
+    relationships: HeldRelationships | None = None
+    lexical: Rows = None
+    near: Rows = None
+    words: Rows = None
+    meaning: Rows = None
+
+
 class Frontier:
     """Candidates inside one transaction that is at a savepoint named `branches`."""
 
-    def __init__(self, transaction: TeamTransaction, resident: ResidentVectors | None = None) -> None:
+    def __init__(self, transaction: TeamTransaction, residence: Residence | None = None) -> None:
         self._transaction = transaction
-        self._resident = resident
+        self._residence = residence
+        self._words: dict[UUID, tuple[WordCounts, WordCounts]] = {}
+        self._ahead: dict[BlockName, HeldVectors] = {}
+
+    def ask_ahead(self) -> None:
+        """Ask what the process's vectors of the open space lack, before it is known whether they are to be searched."""
+        if self._residence is not None:
+            self._ahead |= ask_vectors_ahead(self._transaction, self._residence)
+
+    def note_words(self, space_id: UUID, parts: WordCounts, documents: WordCounts) -> None:
+        """What the statistics of a space say of the words of the query."""
+        self._words[space_id] = parts, documents
 
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
         if not plan.spaces:
             return {}
         try:
             async with self._transaction.pipeline() as pipeline:
-                held, lexical = [], []
-                for space_plan in plan.spaces:
-                    await self._transaction.enter(space_plan.space.space_id)
-                    held.append(self._ask_held(plan, space_plan, depth))
-                    lexical.append(self._ask_lexical(plan, space_plan, depth))
+                spaces = [_Asked(space_plan) for space_plan in plan.spaces]
+                for asked in spaces:
+                    await self._transaction.enter(asked.plan.space.space_id)
+                    self._ask_held(plan, asked)
+                    self._ask_lexical(plan, asked, depth)
                 if not await _is_there(vector):
                     pipeline.send()
+                for asked in spaces:
+                    await self._find_words(asked, depth)
                 embedded = (await vector).under(plan.contract_key)
-                near = [await self._ask_vector(plan, space_plan, embedded, depth, kept) for space_plan, kept in zip(plan.spaces, held, strict=True)]
-                found = {
-                    space_plan.space.space_id: Fetched(
-                        await _evidence(space_plan, lexical[place][0], near[place][0], depth, held[place][0]),
-                        await _relationships(plan, space_plan, lexical[place][1], near[place][1], depth, held[place][1]),
-                    )
-                    for place, space_plan in enumerate(plan.spaces)
-                }
+                for asked in spaces:
+                    await self._ask_vector(plan, asked, embedded, depth)
+                found = {asked.plan.space.space_id: await self._fetched(plan, asked, embedded, depth) for asked in spaces}
             return await self._with_turns(plan, found)
         except psycopg.Error as error:
             if self._transaction.connection.closed or error.sqlstate == "57014":
@@ -129,37 +150,57 @@ class Frontier:
             self._transaction.forget_space()
             return None
 
-    def _ask_lexical(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Rows, Rows]:
-        return self._evidence_lexical(plan, space_plan, depth), self._relationship_lexical(plan, space_plan, depth)
+    def _ask_held(self, plan: RetrievalPlan, asked: _Asked) -> None:
+        """Of what the process keeps of the open space."""
+        counts = self._words.get(asked.plan.space.space_id)
+        if self._residence is not None and counts is not None:
+            asked.evidence, asked.relationships = ask_held(self._transaction, self._residence, plan, asked.plan, counts, self._ahead)
 
-    def _ask_held(self, plan: RetrievalPlan, space_plan: SpacePlan, depth: int) -> tuple[Held | None, Held | None]:
-        """Of the vectors of the open space that the process keeps, for searches of the present that nothing narrows and no index serves."""
-        epoch, contract, asked = self._transaction.space_epoch, space_plan.contract_id, plan.intent
-        if self._resident is None or epoch is None or depth > plan.policy.depth_rows or not asked.view.is_present:
-            return None, None
-        evidence = relationship = None
-        if space_plan.evidence_index is None and not asked.filter.narrows_evidence:
-            name = BlockName(self._transaction.team_id, epoch, "evidence", contract)
-            evidence = ask_held(self._transaction, self._resident, name, space_plan.parts)
-        narrowed = asked.expand_from_entity_ids or asked.filter.narrows_relationships
-        if space_plan.relationship_index is None and space_plan.relationship_vector and not narrowed:
-            name = BlockName(self._transaction.team_id, epoch, "relationship", contract, space_plan.generation)
-            relationship = ask_held(self._transaction, self._resident, name, space_plan.documents)
-        return evidence, relationship
+    def _ask_lexical(self, plan: RetrievalPlan, asked: _Asked, depth: int) -> None:
+        """Of the database, where the process keeps no words."""
+        if asked.evidence is None:
+            asked.lexical = self._evidence_lexical(plan, asked.plan, depth)
+        if asked.relationships is None:
+            asked.words = self._relationship_lexical(plan, asked.plan, depth)
 
-    async def _ask_vector(
-        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, held: tuple[Held | None, Held | None]
-    ) -> tuple[Rows, Rows]:
-        if embedded.vector is None:
-            return None, None
-        if self._resident is not None:
-            self._resident.note_dimensions(space_plan.contract_id, len(embedded.vector))
+    async def _find_words(self, asked: _Asked, depth: int) -> None:
+        """Among those that the process keeps, while the query is embedded."""
+        if asked.evidence is not None:
+            asked.lexical = await asked.evidence.lexical(depth)
+        if asked.relationships is not None:
+            await asked.relationships.find_words(depth)
+
+    async def _ask_vector(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> None:
+        """The vector branches, of the process or of the database, and what else the process could not answer."""
+        space_plan, vector = asked.plan, embedded.vector
         await self._transaction.enter(space_plan.space.space_id)
-        evidence, relationship = held
-        nearest = await evidence.nearest(embedded.vector, _part_depth(space_plan, depth)) if evidence is not None else None
-        near = self._evidence_vector(plan, space_plan, embedded, depth, nearest)
-        nearest = await relationship.nearest(embedded.vector, _near(plan, depth)) if relationship is not None else None
-        return near, self._relationship_vector(plan, space_plan, embedded, depth, nearest)
+        if self._residence is not None and vector is not None:
+            self._residence.vectors.note_dimensions(space_plan.contract_id, len(vector))
+        if asked.evidence is not None:
+            if asked.lexical is None:
+                asked.lexical = self._evidence_lexical(plan, space_plan, depth)
+            if vector is not None:
+                part_depth, sample = _part_depth(space_plan, depth), plan.policy.sample_parts
+                asked.near = await asked.evidence.near(vector, parts=space_plan.parts, part_depth=part_depth, depth=depth, sample=sample)
+        if asked.near is None:
+            asked.near = self._evidence_vector(plan, space_plan, embedded, depth)
+        if asked.relationships is not None:
+            await asked.relationships.find(vector, documents=space_plan.documents, depth=depth)
+        if asked.relationships is None or not asked.relationships.has_near:
+            asked.meaning = self._relationship_vector(plan, space_plan, embedded, depth)
+
+    async def _fetched(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> Fetched:
+        held, space_plan = asked.relationships, asked.plan
+        if held is not None:
+            words, meaning = await held.lexical(depth), await held.near(depth) if held.has_near else None
+            if words is None or (held.has_near and meaning is None):
+                await self._transaction.enter(space_plan.space.space_id)
+            asked.words = words if words is not None else self._relationship_lexical(plan, space_plan, depth)
+            if held.has_near:
+                asked.meaning = meaning if meaning is not None else self._relationship_vector(plan, space_plan, embedded, depth)
+        return Fetched(
+            await _evidence(space_plan, asked.lexical, asked.near, depth), await _relationships(plan, space_plan, asked.words, asked.meaning, depth)
+        )
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
         """The candidates' places in their sessions, where the contract looks at them and the space or the query has any."""
@@ -196,9 +237,7 @@ class Frontier:
             depth=depth,
         )
 
-    def _evidence_vector(
-        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
-    ) -> Asked[TupleRow] | None:
+    def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Asked[TupleRow] | None:
         if embedded.vector is None:
             return None
         part_depth = _part_depth(space_plan, depth)
@@ -206,11 +245,8 @@ class Frontier:
         if (index := space_plan.evidence_index) is not None and not plan.intent.filter.narrows_evidence:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
             statement = self._by_index(index, near["evidence_vector"], part_depth) or statement
-        if nearest is not None:
-            statement = (RESIDENT if _is_gated(plan, space_plan) else OPEN_RESIDENT)["evidence_vector"]
         return self._ask(
             of_contract(statement, space_plan.contract_id),
-            **candidates_of(nearest),
             vector=as_halfvec(embedded.vector),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
@@ -247,19 +283,14 @@ class Frontier:
             depth=depth,
         )
 
-    def _relationship_vector(
-        self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int, nearest: Nearest | None = None
-    ) -> Asked[TupleRow] | None:
+    def _relationship_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Asked[TupleRow] | None:
         if embedded.vector is None or not space_plan.relationship_vector:
             return None
         statement = _frontier(plan, space_plan)["relationship_vector"]
         if (index := space_plan.relationship_index) is not None:
             statement = self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
-        if nearest is not None:
-            statement = OPEN_RESIDENT["relationship_vector"]
         return self._ask(
             of_contract(statement, space_plan.contract_id),
-            **candidates_of(nearest),
             **view_parameters(plan.intent.view),
             vector=as_halfvec(embedded.vector),
             entity_ids=list(plan.intent.expand_from_entity_ids),
@@ -277,17 +308,7 @@ def _near(plan: RetrievalPlan, depth: int) -> int:
 
 
 def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
-    return {
-        "terms": list(lexical.weights.terms),
-        "weights": [weight * (policy.bm25_k1 + 1) for weight in lexical.weights.weights],
-        "average_length": lexical.average_length,
-        "k1": policy.bm25_k1,
-        "b": policy.bm25_b,
-    }
-
-
-def candidates_of(nearest: Nearest | None) -> dict[str, Any]:
-    return {"ids": nearest.ids, "within": nearest.within} if nearest is not None else {}
+    return formula_of(lexical, policy)._asdict()
 
 
 def view_parameters(view: TemporalView) -> dict[str, Any]:
@@ -355,9 +376,9 @@ def _bound_place(parts: int, part_depth: int, sample: int) -> int:
     return place if 2 * place <= sample <= parts else 0
 
 
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, held: Held | None = None) -> EvidenceBranches:
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
     """A vector branch is also cut when the parts it looked at were not all there are."""
-    first, second = await _rows(lexical), without_notes(await _rows(near), 5, held)
+    first, second = await _rows(lexical), await _rows(near)
     cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > _part_depth(space_plan, depth))
     mean, deviation = second[0][3:] if second else (None, None)
     hits = [(key, part_no, score) for key, part_no, score, _, _ in second]
@@ -366,11 +387,9 @@ async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int
     )
 
 
-async def _relationships(
-    plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int, held: Held | None = None
-) -> RelationshipBranches:
+async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
     """A vector branch is also cut when the documents it looked at were not all there are."""
-    first, second = await _rows(lexical), without_notes(await _rows(near), 3, held)
+    first, second = await _rows(lexical), await _rows(near)
     if space_plan.relationships_failed:
         return RelationshipBranches(failed=True)
     unseen = near is not None and space_plan.relationship_vector and space_plan.documents > _near(plan, depth)

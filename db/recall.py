@@ -19,7 +19,8 @@ from commonlore.db.frontier import Frontier, view_parameters
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.pipeline import Asked
-from commonlore.db.resident import ResidentVectors
+from commonlore.db.residence import Residence
+from commonlore.db.resident_reading import WordCounts
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.statements import FRONTIER, HISTORY, HYDRATE, STATISTICS_WITHOUT_WORDS
 from commonlore.db.vectors import UuidArray
@@ -71,7 +72,7 @@ async def recall_snapshot(
     timeout_ms: int,
     intent: RecallIntent | None = None,
     last_read: SpacesLastRead | None = None,
-    resident: ResidentVectors | None = None,
+    residence: Residence | None = None,
 ) -> AsyncIterator[PostgresRecallSnapshot]:
     """One state of the database for the holder of a key. With an intent its statistics are read ahead, where the spaces are those of last time.
 
@@ -79,23 +80,30 @@ async def recall_snapshot(
         Unauthenticated: the key is not valid.
     """
     known = last_read.of(key) if last_read is not None and intent is not None else ()
-    asked: dict[TeamTransaction, list[Asked[DictRow]]] = {}
+    asked: dict[TeamTransaction, tuple[Frontier, list[Asked[DictRow]]]] = {}
 
     async def ahead(transaction: TeamTransaction) -> None:
         assert intent is not None
         transaction.epochs = {space.space_id: epoch for space, epoch in known if epoch is not None}
         transaction.ask_tuples("savepoint branches")
-        asked[transaction] = [await _ask_statistics(transaction, intent, space) for space, _ in known]
+        frontier, statistics = Frontier(transaction, residence), []
+        for space, _ in known:
+            statistics.append(await _ask_statistics(transaction, intent, space))
+            if intent.view.is_present:
+                frontier.ask_ahead()
+        asked[transaction] = frontier, statistics
 
     async with actor_transaction(pool, key, clock=clock, timeout_ms=timeout_ms, snapshot=True, ahead=ahead if known else None) as (
         actor,
         transaction,
     ):
         spaces = tuple((space, transaction.epochs.get(space.space_id)) for space in actor.spaces_to_read)
-        snapshot = PostgresRecallSnapshot(actor, transaction, resident)
         if transaction in asked and spaces == known:
-            snapshot.statistics_ahead = list(zip(actor.spaces_to_read, asked[transaction], strict=True))
+            frontier, statistics = asked[transaction]
+            snapshot = PostgresRecallSnapshot(actor, transaction, frontier)
+            snapshot.statistics_ahead = list(zip(actor.spaces_to_read, statistics, strict=True))
         else:
+            snapshot = PostgresRecallSnapshot(actor, transaction, Frontier(transaction, residence))
             transaction.forget_space()
         if last_read is not None:
             last_read.note(key, spaces)
@@ -112,10 +120,10 @@ async def _ask_statistics(
 class PostgresRecallSnapshot:
     """`RecallSnapshot` inside one transaction."""
 
-    def __init__(self, actor: Actor, transaction: TeamTransaction, resident: ResidentVectors | None = None) -> None:
+    def __init__(self, actor: Actor, transaction: TeamTransaction, frontier: Frontier) -> None:
         self.actor = actor
         self._transaction = transaction
-        self._frontier = Frontier(transaction, resident)
+        self._frontier = frontier
         self._generation = 1
         self.lost_spaces: set[UUID] = set()
         self.statistics_ahead: list[tuple[Space, Asked[DictRow]]] = []
@@ -138,12 +146,12 @@ class PostgresRecallSnapshot:
         spaces = self.actor.spaces_to_read
         try:
             if asked := self.statistics_ahead:
-                found = [(space, _statistics(await _one(one))) for space, one in asked]
+                found = [(space, self._statistics(space, await _one(one))) for space, one in asked]
             else:
                 async with self._transaction.pipeline():
                     self._transaction.ask_tuples("savepoint branches")
                     asked = [(space, await _ask_statistics(self._transaction, intent, space)) for space in spaces]
-                    found = [(space, _statistics(await _one(one))) for space, one in asked]
+                    found = [(space, self._statistics(space, await _one(one))) for space, one in asked]
         except psycopg.Error as error:
             await self._recover(error)
             found = [(space, alone) for space in spaces if (alone := await self._statistics_alone(intent, space)) is not None]
@@ -154,19 +162,23 @@ class PostgresRecallSnapshot:
         """Without the words of relationships where those cannot be counted: that lane is then stated as missing."""
         try:
             async with self._transaction.pipeline():
-                return _statistics(await _one(await _ask_statistics(self._transaction, intent, space)))
+                return self._statistics(space, await _one(await _ask_statistics(self._transaction, intent, space)))
         except psycopg.Error as error:
             await self._recover(error)
         try:
             async with self._transaction.pipeline():
                 row = await _one(await _ask_statistics(self._transaction, intent, space, STATISTICS_WITHOUT_WORDS))
-            return replace(_statistics(row), relationships_failed=True)
+            return replace(self._statistics(space, row), relationships_failed=True)
         except psycopg.Error as error:
             if space.public_kind == "team_shared" or self._transaction.connection.closed or error.sqlstate == "57014":
                 raise stated(error) from error
             await self._return_to("branches")
             self.lost_spaces.add(space.space_id)
             return None
+
+    def _statistics(self, space: Space, row: DictRow) -> SpaceStatistics:
+        self._frontier.note_words(space.space_id, WordCounts.of(row["part_words"]), WordCounts.of(row["document_words"]))
+        return _statistics(row)
 
     async def _return_to(self, savepoint: LiteralString) -> None:
         await self._transaction.connection.execute(f"rollback to savepoint {savepoint}")
@@ -317,8 +329,8 @@ def _statistics(row: DictRow) -> SpaceStatistics:
     state: GenerationState = row["generation_state"] if row["generation_state"] in ("current", "failed") else "pending"
     indexes = {frontier: IndexUse(*use) for frontier, use in (row["vector_indexes"] or {}).items()}
     return SpaceStatistics(
-        evidence=LexicalStatistics(row["parts"] or 0, row["parts_length"] or 0, row["part_frequencies"] or {}),
-        relationships=LexicalStatistics(row["documents"] or 0, row["documents_length"] or 0, row["document_frequencies"] or {}),
+        evidence=LexicalStatistics(row["parts"] or 0, row["parts_length"] or 0, _frequencies(row["part_words"])),
+        relationships=LexicalStatistics(row["documents"] or 0, row["documents_length"] or 0, _frequencies(row["document_words"])),
         evidence_state="failed" if row["has_failed"] else "pending" if row["has_pending"] else "current",
         generation=row["generation"] or 1,
         generation_state=state,
@@ -333,6 +345,10 @@ def _statistics(row: DictRow) -> SpaceStatistics:
         evidence_index=indexes.get("evidence"),
         relationship_index=indexes.get("relationship"),
     )
+
+
+def _frequencies(words: Mapping[str, list[int]] | None) -> dict[str, int]:
+    return {term: count for term, (count, _, _) in (words or {}).items()}
 
 
 def _evidence_row(row: DictRow) -> EvidenceRow:

@@ -1,16 +1,14 @@
-"""Vectors of the spaces that are asked often, kept in the process: which of them may be among the nearest to a query.
+"""Vectors of the spaces that are asked often, kept in the process: the nearest to a query, as the database would find them.
 
-What is kept never answers. It names candidates, with a bound beyond which everything else lies; the statements of `resident.sql` measure
-them in the recall's own snapshot, under both locks, and search the space where the bound does not suffice. So an answer has the same
-bytes whether its space is kept or not, and a vector that is gone, refused or not yet visible decides nothing.
-
-Two stages, each with its own bound. All vectors are compared as 8-bit numbers, whose sums are exact on every processor; those that may be
-among the nearest then by their 32-bit ones, which hold every 16-bit float as it is.
+Exact to the last bit: candidates are found by 8-bit numbers, whose sums are the same on every processor, with a bound on what rounding
+took away; those that may be among the nearest are then measured in the order of additions that the database's own vector arithmetic has.
+Whether it has that order is looked at each time a space is read: a block whose distances are not those of the database is not kept.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
@@ -20,18 +18,21 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from commonlore.db.vectors import UuidArray
 from commonlore.domain.ports import Vectors
 
 Frontier = Literal["evidence", "relationship"]
 Small = NDArray[np.int8]
+Places = NDArray[np.intp]
 _UNIT = 2.0**-24
-_LEAST_SLACK = 16
+# Wanted beside what is wanted: some may be refused.
+SLACK = 16
 _ID_BYTES = 16
 # Rows that are made small at once.
 _ROWS_AT_ONCE = 4_096
 # Before the coordinates of a vector: how many they are, and a word that says nothing.
 _HEAD_WORDS = 2
+# Sums that the database's arithmetic keeps side by side.
+_LANES = 8
 
 
 class BlockName(NamedTuple):
@@ -45,25 +46,45 @@ class BlockName(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Rows of one snapshot, each column's bytes in one piece; `mark` is its least transaction that is not over."""
+    """Rows of one snapshot, each column's bytes in one piece; `mark` is its least transaction that is not over.
+
+    `holds`: the snapshot sees everything that was held when it was asked. `first` and `distances` come with a whole space: a vector of it,
+    and how far the database finds each from that.
+    """
 
     mark: int
+    holds: bool
     ids: bytes
+    part_nos: bytes
     arrived: bytes
     vectors: bytes
+    first: bytes = b""
+    distances: bytes = b""
+
+    def numbers(self) -> frozenset[int]:
+        """The transactions that the rows came with."""
+        return frozenset(np.frombuffer(self.arrived, ">i8").tolist())
+
+
+class Hit(NamedTuple):
+    """A vector that is near: whose it is, which part, and the inner product, higher is better."""
+
+    id: bytes
+    part_no: int
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
-    """Owners of vectors that may be among the nearest. Every vector of another owner is farther than `within`; infinity: there are none."""
+class Moments:
+    """Mean and standard deviation of a query's inner products over the sample of a space; None where it has none."""
 
-    ids: UuidArray
-    within: float
+    mean: float | None
+    deviation: float | None
 
 
 class VectorBlock:
-    """The vectors of one space, those that are gone among them: at least every one that a snapshot sees which is not older than the last
-    one that was added. Of a transaction all or none are held.
+    """The vectors of one space: every one that a snapshot sees which is not older than the last one that was added, and those that are gone.
+    A vector that was written anew takes the place of the old one. Of a transaction all or none are held.
 
     `mark` and `held`: what a snapshot sees beyond these came with a transaction that is not below `mark` and not in `held`.
     """
@@ -77,55 +98,117 @@ class VectorBlock:
         self._rows: Vectors = np.empty((self._capacity, dimensions), np.float32)
         self._small: Small = np.empty((self._capacity, dimensions), np.int8)
         self._scales: Vectors = np.empty(self._capacity, np.float32)
-        self._ids: NDArray[np.void] = np.empty(self._capacity, UuidArray.ENTRY)
+        self._order: NDArray[np.void] = np.empty(self._capacity, _ORDER)
+        self._ids: list[bytes] = []
+        self._place: dict[tuple[bytes, int], int] = {}
+        self._parts: dict[bytes, int] = {}
         self._longest = self._farthest = 0.0
-        self._slack = _LEAST_SLACK
+        self._sample: tuple[int, int, Vectors] | None = None
+        self._added_up: Callable[[Vectors], Vectors] = _by_halves
 
     @property
     def size_bytes(self) -> int:
-        return int(self._rows.nbytes + self._small.nbytes + self._scales.nbytes + self._ids.nbytes)
+        return block_bytes(self._capacity, self.dimensions, spare=False)
 
     def add(self, found: Arrivals) -> bool:
         """Take what is new to the block; False where it does not fit, or is no vector of its kind: then the block is of no more use."""
-        first = self.count
         if found.ids:
             arrived = np.frombuffer(found.arrived, ">i8")
             # Another recall may have added the same since this one asked: all that is below the mark by now, and what is held.
             new = (arrived >= self.mark) & ~np.isin(arrived, list(self.held))
             rows = _floats(found.vectors, self.dimensions)
-            last = first + int(np.count_nonzero(new))
-            if rows is None or last > self._capacity:
+            if rows is None or not self._put(found, rows, np.flatnonzero(new)):
                 return False
-            self._rows[first:last] = rows[new]
-            self._ids[first:last] = UuidArray.entries(found.ids)[new]
-            for start in range(first, last, _ROWS_AT_ONCE):
-                self._shrink(start, min(start + _ROWS_AT_ONCE, last))
             self.held |= frozenset(arrived[new].tolist())
-            self.count = last
         if found.mark > self.mark:
             self.mark = found.mark
             self.held = frozenset(number for number in self.held if number >= self.mark)
         return True
 
-    def nearest(self, query: Vectors, wanted: int) -> Nearest:
-        """Candidates for the `wanted` nearest to a query of the same contract."""
+    def _put(self, found: Arrivals, rows: Vectors, new: Places) -> bool:
+        """Each of the new rows in the place of its vector, which is a new one at the end where it had none."""
+        part_nos, places = np.frombuffer(found.part_nos, ">i4").tolist(), np.empty(len(new), np.intp)
+        for number, row in enumerate(new.tolist()):
+            key = _id_at(found, row)
+            place = self._place.setdefault((key, part_nos[row]), len(self._place))
+            if place == len(self._ids):
+                if place == self._capacity:
+                    return False
+                self._ids.append(key)
+                self._parts[key] = self._parts.get(key, 0) + 1
+                self._order[place] = (*_halves_of(key), part_nos[row])
+            places[number] = place
+        self._rows[places] = rows[new]
+        for start in range(0, len(places), _ROWS_AT_ONCE):
+            self._shrink(places[start : start + _ROWS_AT_ONCE])
+        self.count, self._sample = len(self._ids), None
+        return True
+
+    def measures_as(self, found: Arrivals) -> bool:
+        """Whether the block has the distances from the first vector that the database sent with the whole space, in one of the orders that
+        its builds add up in; the block measures in that order from then on."""
+        first = _floats(found.first, self.dimensions)
+        theirs = np.frombuffer(found.distances, ">f8")
+        if first is None or len(theirs) != self.count:
+            return False
+        part_nos = np.frombuffer(found.part_nos, ">i4").tolist()
+        places = np.array([self._place[_id_at(found, row), part_no] for row, part_no in enumerate(part_nos)], np.intp)
+        rows = self._rows[places]
+        for added_up in _ORDERS_OF_LANES:
+            self._added_up = added_up
+            if np.array_equal(self._scores(rows, first[0]).astype(np.float64), -theirs):
+                return True
+        return False
+
+    def nearest(self, query: Vectors, wanted: int, refused: Collection[bytes] = (), *, with_ties: bool = False) -> list[Hit]:
+        """The `wanted` nearest to a query of the same contract, without those of refused owners. Ties: id, then part.
+
+        `with_ties`: and all that are as near as the last of them.
+        """
         asked = query.astype(np.float16).astype(np.float32)
-        wanted += self._slack
-        if wanted >= self.count:
-            return Nearest(UuidArray.of(self._ids[: self.count]), math.inf)
+        looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
+        near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at)
+        scores = self._scores(self._rows[near], asked)
+        order = self._order[near]
+        ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
+        if len(ranked) > looked_at:
+            least = scores[ranked[looked_at - 1]]
+            ranked = ranked[: int(np.count_nonzero(scores >= least)) if with_ties else looked_at]
+        hits = [
+            Hit(self._ids[place], part_no, score)
+            for place, part_no, score in zip(near[ranked].tolist(), order["part_no"][ranked].tolist(), scores[ranked].tolist(), strict=True)
+        ]
+        return [hit for hit in hits if hit.id not in refused][:wanted] if refused else hits
+
+    def moments(self, query: Vectors, sample: int) -> Moments:
+        """Of the query's products with the first parts of the `sample` owners whose ids end lowest; sums as PostgreSQL's `avg` and `stddev_pop`
+        have them (Youngs and Cramer), in the order of ids."""
+        if self._sample is None or self._sample[:2] != (self.count, sample):
+            order = self._order[: self.count]
+            firsts = np.flatnonzero(order["part_no"] == 0)
+            ends = order["low"][firsts] & np.uint64(0xFFFFFFFFFFFF)
+            chosen = firsts[np.lexsort((order["low"][firsts], order["high"][firsts], ends))[:sample]]
+            self._sample = self.count, sample, self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]]
+        rows = self._sample[2]
+        if not len(rows):
+            return Moments(None, None)
+        values = self._scores(rows, query.astype(np.float16).astype(np.float32)).astype(np.float64)
+        sums, numbers = np.add.accumulate(values), np.arange(1.0, len(values) + 1)
+        apart = values[1:] * numbers[1:] - sums[1:]
+        squares = np.add.accumulate(apart * apart / (numbers[1:] * numbers[:-1]))
+        return Moments(float(sums[-1] / numbers[-1]), math.sqrt(float(squares[-1]) / len(values)) if len(squares) else 0.0)
+
+    def _possible(self, asked: Vectors, wanted: int) -> Places:
+        """Rows that hold every vector that may be among the wanted ones: a few more than those."""
         error = self._error(asked)
         near = self._roughly_nearest(asked, wanted, 4 * error)
         # Not `@`: of so many rows the library of linear algebra wakes a thread for each core, which then waits busily.
         scores = np.einsum("ij,j->i", self._rows[near], asked)
         least = float(np.partition(scores, len(near) - wanted)[len(near) - wanted])
-        near = near[scores >= np.float64(least - 2 * error)]
-        return Nearest(UuidArray.of(self._ids[near]), -(least - error))
+        possible: Places = near[scores >= np.float64(least - 2 * error)]
+        return possible
 
-    def note_short(self) -> None:
-        """A search over the block's candidates had to look at the space after all: more of them are given from now on."""
-        self._slack = 2 * self._slack + _LEAST_SLACK
-
-    def _roughly_nearest(self, asked: Vectors, wanted: int, margin: float) -> NDArray[np.intp]:
+    def _roughly_nearest(self, asked: Vectors, wanted: int, margin: float) -> Places:
         """Rows that hold every vector whose product is at least the `wanted`-th greatest less the margin, by the bound of Cauchy and Schwarz:
         what rounding took from two vectors changes their product by no more than the lengths of what it took."""
         small, scales = _small(asked[None])
@@ -136,82 +219,45 @@ class VectorBlock:
         least = np.partition(rough, self.count - wanted)[self.count - wanted]
         return np.flatnonzero(rough >= least - 2 * bound - margin)
 
-    def _shrink(self, first: int, last: int) -> None:
+    def _scores(self, rows: Vectors, asked: Vectors) -> Vectors:
+        """Inner products as pgvector has them with FMA: eight sums side by side, which are added up, then what is left over.
+
+        A product of two 16-bit floats is exact in 32 bits, so that multiplying and adding rounds once, as the processor's one step does.
+        """
+        whole = self.dimensions - self.dimensions % _LANES
+        sums = np.zeros((_LANES, len(rows)), np.float32)
+        side_by_side = np.ascontiguousarray((rows * asked).T)
+        for start in range(0, whole, _LANES):
+            sums += side_by_side[start : start + _LANES]
+        scores = self._added_up(sums)
+        for row in side_by_side[whole:]:
+            scores = scores + row
+        return scores
+
+    def _shrink(self, places: Places) -> None:
         """Fill in the 8-bit form of some rows."""
-        rows = self._rows[first:last]
-        self._small[first:last], self._scales[first:last] = _small(rows)
+        rows = self._rows[places]
+        self._small[places], self._scales[places] = _small(rows)
         self._longest = max(self._longest, _length(rows))
-        self._farthest = max(self._farthest, _length(rows - self._small[first:last] * self._scales[first:last, None]))
+        self._farthest = max(self._farthest, _length(rows - self._small[places] * self._scales[places, None]))
 
     def _error(self, asked: Vectors) -> float:
-        """How far a score can lie from the database's: both are sums of 32-bit floats, rounded in some order."""
+        """How far two sums of the same products of 32-bit floats can lie apart, rounded in some order."""
         return 2 * (self.dimensions + 4) * _UNIT * self._longest * _length(asked)
 
 
-class ResidentVectors:
-    """Blocks by name, the longest unused forgotten first, never more than `most_bytes` together.
-
-    A space is kept from its second search on, where it has at least `least_rows` vectors: below, searching it costs less than asking what is
-    new. A search that wants more than `most_share` of the rows is cheaper in the database.
-    """
-
-    def __init__(self, most_bytes: int = 0, *, least_rows: int = 3_000, most_share: float = 0.25) -> None:
-        self._most_bytes, self._least_rows = most_bytes, least_rows
-        self.most_share = most_share
-        self._blocks: dict[BlockName, VectorBlock] = {}
-        self._asked: dict[BlockName, None] = {}
-        self._dimensions: dict[int, int] = {}
-        self.size_bytes = 0
-
-    def of(self, name: BlockName) -> VectorBlock | None:
-        block = self._blocks.pop(name, None)
-        if block is not None:
-            self._blocks[name] = block
-        return block
-
-    def wants(self, name: BlockName, rows: int) -> bool:
-        """Whether a space with so many vectors is to be read now. One takes half of the room at most."""
-        if rows < self._least_rows:
-            return False
-        if name not in self._asked:
-            self._asked[name] = None
-            if len(self._asked) > _MOST_ASKED:
-                del self._asked[next(iter(self._asked))]
-            return False
-        if 2 * block_bytes(rows, self._dimensions.get(name.contract_id, _MOST_DIMENSIONS)) > self._most_bytes:
-            return False
-        del self._asked[name]
-        return True
-
-    def note_dimensions(self, contract_id: int, dimensions: int) -> None:
-        """Of the vectors of a contract, as a query has them."""
-        self._dimensions[contract_id] = dimensions
-
-    def keep(self, name: BlockName, block: VectorBlock) -> None:
-        self.forget(name)
-        self._blocks[name] = block
-        self.size_bytes += block.size_bytes
-        while self.size_bytes > self._most_bytes:
-            self.forget(next(iter(self._blocks)))
-
-    def forget(self, name: BlockName, block: VectorBlock | None = None) -> None:
-        """The block of a name, or nothing where another than the given one has taken its place."""
-        kept = self._blocks.get(name)
-        if kept is not None and block in (None, kept):
-            del self._blocks[name]
-            self.size_bytes -= kept.size_bytes
-
-
-_MOST_ASKED, _MOST_DIMENSIONS = 10_000, 4_000
+_ORDER = np.dtype([("high", np.uint64), ("low", np.uint64), ("part_no", np.int32)])
+# What the lists and dicts of a row take beside its arrays, about.
+_ROW_BYTES = 350
 
 
 def made_block(found: Arrivals) -> VectorBlock | None:
-    """A block of everything that a snapshot sees; None where that is nothing."""
+    """A block of everything that a snapshot sees; None where that is nothing, or the database measures in another way."""
     rows = len(found.ids) // _ID_BYTES
     if not rows:
         return None
     block = VectorBlock(len(found.vectors) // rows // 2 - _HEAD_WORDS, rows)
-    return block if block.add(found) else None
+    return block if block.add(found) and block.measures_as(found) else None
 
 
 def _capacity(rows: int) -> int:
@@ -219,9 +265,45 @@ def _capacity(rows: int) -> int:
     return rows + rows // 8 + 256
 
 
-def block_bytes(rows: int, dimensions: int) -> int:
+def block_bytes(rows: int, dimensions: int, *, spare: bool = True) -> int:
     """What a block of so many rows takes."""
-    return _capacity(rows) * (5 * dimensions + 4 + UuidArray.ENTRY.itemsize)
+    return (_capacity(rows) if spare else rows) * (5 * dimensions + 4 + _ORDER.itemsize + _ROW_BYTES)
+
+
+def _halves_of(key: bytes) -> tuple[int, int]:
+    """An id as two numbers that sort as it does."""
+    return int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
+
+
+def best_parts(hits: Sequence[Hit], wanted: int) -> list[Hit]:
+    """Of nearest-first hits the first of each owner, at most `wanted`."""
+    first: dict[bytes, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.id, hit)
+    return list(first.values())[:wanted]
+
+
+def _by_halves(sums: Vectors) -> Vectors:
+    """As compilers do that may change the order: the upper half to the lower, until one is left."""
+    while len(sums) > 1:
+        sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
+    first: Vectors = sums[0]
+    return first
+
+
+def _one_by_one(sums: Vectors) -> Vectors:
+    """As pgvector's source has it."""
+    total: Vectors = sums[0]
+    for row in sums[1:]:
+        total = total + row
+    return total
+
+
+_ORDERS_OF_LANES = (_by_halves, _one_by_one)
+
+
+def _id_at(found: Arrivals, row: int) -> bytes:
+    return found.ids[row * _ID_BYTES : (row + 1) * _ID_BYTES]
 
 
 def _floats(vectors: bytes, dimensions: int) -> Vectors | None:

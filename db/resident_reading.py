@@ -1,76 +1,250 @@
-"""What a recall asks of the vectors that its process keeps: what is new to them in its own snapshot, then who may be near.
+"""The branches of one space from what the process keeps of it, in the recall's own snapshot; None for each that the database is to search.
 
-Asked before the lexical branches and read after them, so that the database goes on while the process measures.
+What is kept answers only where the snapshot says that it is all there is: nothing came that is not held, nothing is held that it does not
+see, there are as many vectors as texts, and each word has the blocks that it had. Whether a relationship counts is asked each time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from uuid import UUID
 
 from psycopg.rows import TupleRow
 
 from commonlore.db.pipeline import Asked
-from commonlore.db.resident import Arrivals, BlockName, Nearest, ResidentVectors, VectorBlock, made_block
+from commonlore.db.residence import Residence, ResidentVectors
+from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, VectorBlock, best_parts, made_block
+from commonlore.db.resident_words import Bm25, KeptWords, Posted, ResidentWords, WordHit, WordsName
 from commonlore.db.session import TeamTransaction
-from commonlore.db.sql import statements
-from commonlore.db.vectors import of_contract
+from commonlore.db.statements import RESIDENT
+from commonlore.db.vectors import UuidArray, of_contract
 from commonlore.domain.ports import Vectors
+from commonlore.domain.recall.grouping import RelationshipHit
 
-_SQL = statements("resident")
 # Bytes whose reading would hold up other requests for milliseconds.
 _LONG_BYTES = 1 << 20
+# Texts that count no more, beyond which the database searches: each is looked for among the candidates.
+MOST_EXCLUDED = 5_000
+_MOST_HITS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Of each word of the query that occurs: its stamp, and how many hits no worker folded yet."""
+
+    stamps: dict[str, int]
+    unfolded: dict[str, int]
+
+    @classmethod
+    def of(cls, found: dict[str, list[int]] | None) -> WordCounts:
+        """From `read_statistics`."""
+        words = found or {}
+        return cls({term: stamp for term, (_, stamp, _) in words.items() if stamp}, {term: count for term, (_, _, count) in words.items() if count})
 
 
 @dataclass(slots=True)
-class Held:
-    """What was asked about one space and frontier. `block` is None while everything is read."""
+class HeldVectors:
+    """What was asked about the vectors of one space and frontier. `block` is None while everything is read."""
 
     store: ResidentVectors
     name: BlockName
     block: VectorBlock | None
     asked: Asked[TupleRow]
+    known: frozenset[int] = frozenset()
 
-    async def nearest(self, vector: Vectors, wanted: int) -> Nearest | None:
-        """Candidates for the nearest vectors of the open snapshot; None where the space is to be searched itself."""
+    async def block_of(self, count: int) -> VectorBlock | None:
+        """The block, where it is what the open snapshot sees of a space with so many vectors."""
         (row,) = await self.asked.fetch_early()
-        found = Arrivals(row[0], *(column or b"" for column in row[1:]))
+        found = Arrivals(*row[:2], *(column or b"" for column in row[2:]))
         if self.block is None:
             self.block = await asyncio.to_thread(made_block, found) if len(found.vectors) > _LONG_BYTES else made_block(found)
             if self.block is None:
+                self.store.note_useless(self.name)
                 return None
             self.store.keep(self.name, self.block)
-        elif not self.block.add(found):
-            self.store.forget(self.name, self.block)
+            seen = self.block.held
+        else:
+            if not self.block.add(found):
+                self.store.note_useless(self.name, self.block)
+                return None
+            seen = self.known | found.numbers()
+        if not found.holds or self.block.mark > found.mark or not self.block.held <= seen:
+            return None  # another recall saw more than this snapshot does
+        if self.block.count != count:
+            self.store.note_useless(self.name, self.block)
             return None
-        if len(vector) != self.block.dimensions or wanted > self.store.most_share * self.block.count:
-            return None
-        return self.block.nearest(vector, wanted)
-
-    def note_short(self) -> None:
-        """The candidates were too few, and the space was searched after all."""
-        if self.block is not None:
-            self.block.note_short()
+        return self.block
 
 
-def ask_held(transaction: TeamTransaction, store: ResidentVectors, name: BlockName, rows: int) -> Held | None:
-    """Ask what a kept block lacks, or for the whole of a space that is to be kept; None where it is not.
-
-    The space of `name` must be open. A block that was read before this snapshot began, and grew since, holds all that the snapshot sees.
-    """
+def ask_vectors(transaction: TeamTransaction, store: ResidentVectors, name: BlockName, rows: int) -> HeldVectors | None:
+    """Ask what a kept block lacks, or for the whole of a space that is to be kept; None where it is not. The space of `name` must be open."""
     block = store.of(name)
     if block is None and not store.wants(name, rows):
         return None
-    statement = of_contract(_SQL[f"{'load' if block is None else 'new'}_{name.frontier}"], name.contract_id)
+    statement = of_contract(RESIDENT[f"{'load' if block is None else 'new'}_{name.frontier}"], name.contract_id)
     asked = {"mark": str(block.mark), "held": [str(number) for number in sorted(block.held)]} if block else {}
-    return Held(store, name, block, transaction.ask_tuples(statement, generation=name.generation, **asked))
+    known = block.held if block is not None else frozenset()
+    return HeldVectors(store, name, block, transaction.ask_tuples(statement, generation=name.generation, **asked), known)
 
 
-def without_notes(rows: Sequence[TupleRow], columns: int, held: Held | None) -> Sequence[TupleRow]:
-    """The rows of a vector branch without what those over a process's own vectors say beyond: whether its candidates were too few."""
-    if not rows or len(rows[0]) == columns:
-        return rows
-    if rows[0][columns] and held is not None:
-        held.note_short()
-    return [row[:columns] for row in rows]
+@dataclass(slots=True)
+class HeldWords:
+    """What was asked about the words of one space and frontier."""
+
+    kept: KeptWords
+    store: ResidentWords
+    formula: Bm25
+    found: list[tuple[str, Posted]]
+    lacking: dict[str, int]
+    asked: Asked[TupleRow] | None
+    unfolded: Asked[TupleRow] | None
+
+    async def best(self, wanted: int, refused: frozenset[bytes] = frozenset(), *, with_ties: bool = False) -> list[WordHit]:
+        """As `KeptWords.best`, over the words of the formula as the open snapshot sees them."""
+        if self.asked is not None:
+            self.found += self.kept.take(self.lacking, await self.asked.fetchall()).items()
+            self.store.trim()
+            self.asked = None
+        if self.unfolded is not None:
+            self.found += self.kept.unfolded(await self.unfolded.fetchall())
+            self.unfolded = None
+        return self.kept.best(self.formula, self.found, wanted, refused, with_ties=with_ties)
+
+
+def ask_words(transaction: TeamTransaction, store: ResidentWords, name: WordsName, formula: Bm25, counts: WordCounts) -> HeldWords:
+    """Ask for the postings that are not kept, and for those that no worker folded yet. The space of `name` must be open."""
+    kept = store.of(name)
+    stamps = {term: counts.stamps[term] for term in formula.terms if term in counts.stamps}
+    found = kept.held(stamps)
+    lacking = {term: stamp for term, stamp in stamps.items() if term not in found}
+    loose = [term for term in formula.terms if term in counts.unfolded]
+
+    def ask(statement: str, terms: list[str]) -> Asked[TupleRow] | None:
+        return transaction.ask_tuples(RESIDENT[statement], terms=terms, generation=name.generation) if terms else None
+
+    words, unfolded = f"read_{name.frontier}_words", f"read_unfolded_{name.frontier}"
+    return HeldWords(kept, store, formula, list(found.items()), lacking, ask(words, list(lacking)), ask(unfolded, loose))
+
+
+@dataclass(slots=True)
+class HeldEvidence:
+    """Both branches of the texts of a space. `refused`: texts that the caller has already."""
+
+    words: HeldWords
+    vectors: HeldVectors | None
+    excluded: Asked[TupleRow] | None
+    refused: frozenset[bytes]
+    _gate: frozenset[bytes] | None = field(default=None, init=False)
+
+    async def lexical(self, depth: int) -> list[TupleRow] | None:
+        """Rows as those of `evidence_lexical`."""
+        gate = await self._gated()
+        if gate is None:
+            return None
+        return [(uuid_of(hit.id), hit.part_no, hit.score) for hit in await self.words.best(depth, gate)]
+
+    async def near(self, vector: Vectors, *, parts: int, part_depth: int, depth: int, sample: int) -> list[TupleRow] | None:
+        """Rows as those of `evidence_vector`."""
+        gate = await self._gated()
+        if self.vectors is None or gate is None:
+            return None
+        block = await self.vectors.block_of(parts)
+        if block is None or len(vector) != block.dimensions:
+            return None
+        moments = block.moments(vector, sample)
+        hits = best_parts(block.nearest(vector, part_depth, gate), depth)
+        return [(uuid_of(hit.id), hit.part_no, hit.score, moments.mean, moments.deviation) for hit in hits]
+
+    async def _gated(self) -> frozenset[bytes] | None:
+        """The texts that may not be found; None where they are too many, or on their way out of the database."""
+        if self.excluded is None:
+            return self.refused
+        if self._gate is None:
+            ((ids, is_erasing),) = await self.excluded.fetch_early()
+            found = _split(ids)
+            if is_erasing or len(found) > MOST_EXCLUDED:
+                return None
+            self._gate = self.refused | frozenset(found)
+        return self._gate
+
+
+@dataclass(slots=True)
+class HeldRelationships:
+    """Both branches of the relationships of a space: what may be among the best, then what of it counts."""
+
+    transaction: TeamTransaction
+    residence: Residence
+    words: HeldWords
+    vectors: HeldVectors | None
+    _lexical: list[WordHit] = field(default_factory=list, init=False)
+    _near: list[Hit] | None = field(default=None, init=False)
+    _rest: bool = field(default=False, init=False)
+    _counting: Asked[TupleRow] | None = field(default=None, init=False)
+    _unknown: Asked[TupleRow] | None = field(default=None, init=False)
+    _hits: dict[bytes, RelationshipHit] = field(default_factory=dict, init=False)
+
+    @property
+    def has_near(self) -> bool:
+        """Whether the process keeps what the vector branch needs, once `find` has looked."""
+        return self._near is not None
+
+    async def find_words(self, depth: int) -> None:
+        """Choose the candidates of the lexical branch."""
+        self._lexical = await self.words.best(depth + SLACK, with_ties=True)
+
+    async def find(self, vector: Vectors | None, *, documents: int, depth: int) -> None:
+        """Choose the candidates of the vector branch, and ask which of all count."""
+        if vector is not None and self.vectors is not None:
+            block = await self.vectors.block_of(documents)
+            if block is not None and len(vector) == block.dimensions:
+                self._near = block.nearest(vector, depth + SLACK, with_ties=True)
+                self._rest = len(self._near) < block.count
+        ids = list(dict.fromkeys(hit.id for hit in [*self._lexical, *(self._near or ())]))
+        if not ids:
+            return
+        if len(self.residence.hits) > _MOST_HITS:
+            self.residence.hits = {}  # other searches go on with the old ones
+        self._hits = self.residence.hits
+        self._counting = self.transaction.ask_tuples(RESIDENT["read_counting"], relationship_ids=UuidArray.of_keys(ids))
+        unknown = [key for key in ids if key not in self._hits]
+        if unknown:
+            self._unknown = self.transaction.ask_tuples(RESIDENT["read_hits"], relationship_ids=UuidArray.of_keys(unknown))
+
+    async def lexical(self, depth: int) -> list[RelationshipHit] | None:
+        """Rows as those of `relationship_lexical`; None where too few of the candidates count."""
+        return await self._ranked(self._lexical, depth, are_all=len(self._lexical) < depth + SLACK)
+
+    async def near(self, depth: int) -> list[RelationshipHit] | None:
+        """Rows as those of `relationship_vector`."""
+        return await self._ranked(self._near, depth, are_all=not self._rest)
+
+    async def _ranked(self, found: Sequence[WordHit | Hit] | None, depth: int, *, are_all: bool) -> list[RelationshipHit] | None:
+        if found is None:
+            return None
+        if not found:
+            return []
+        assert self._counting is not None
+        ((ids,),) = await self._counting.fetchall()
+        counting, hits = set(_split(ids)), self._hits
+        if self._unknown is not None:
+            hits |= {row[0].bytes: RelationshipHit(*row) for row in await self._unknown.fetchall()}
+            self._unknown = None
+        ranked = [(-hit.score, hits[hit.id].known_from, hit.id) for hit in found if hit.id in counting]
+        if len(ranked) < depth and not are_all:
+            return None
+        ranked.sort()
+        return [hits[key] for *_, key in ranked[:depth]]
+
+
+@lru_cache(maxsize=100_000)
+def uuid_of(key: bytes) -> UUID:
+    """An id as the domain has it: a recall has hundreds, and mostly the same ones."""
+    return UUID(bytes=key)
+
+
+def _split(ids: bytes | None) -> list[bytes]:
+    found = ids or b""
+    return [found[start : start + 16] for start in range(0, len(found), 16)]

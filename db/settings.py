@@ -146,7 +146,9 @@ FIELDS: Mapping[str, Field] = {
         "From how many vectors on a space gets a vector index of its own; below, and while it finds too little, searches are exact.",
     ),
     "resident_vectors_mb": Field(
-        _integer(0, 1_000_000), "0 to 1000000", "Vectors of the spaces that are asked often, kept in an API process, in MB; 0 keeps none."
+        _integer(0, 1_000_000),
+        "0 to 1000000",
+        "Vectors of the spaces that are asked often, kept in an API process, in MB, and a quarter of that for their words; 0 keeps none.",
     ),
     "metrics": Field(_switch, "on or off", "Whether `GET /metrics` answers to callers on this machine; see the reference of HTTP."),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),

@@ -48,8 +48,7 @@ PAST_FILTERED_FRONTIER = complete("frontier", past=True, gate=_GATE, **_NARROW)
 # Where a space's vectors have an index of their own; a filter is never searched by it.
 NEAR = complete("near", gate=_GATE)
 OPEN_NEAR = complete("near", gate="true")
-# Where the process keeps a space's vectors.
-RESIDENT = complete("resident", gate=_GATE)
-OPEN_RESIDENT = complete("resident", gate="true")
+# What a process keeps of a space.
+RESIDENT = complete("resident")
 HYDRATE = complete("hydrate")
 HISTORY = complete("history", past=True)

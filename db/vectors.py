@@ -6,12 +6,10 @@ import re
 import struct
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, ClassVar, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -43,12 +41,7 @@ def as_halfvec(vector: Vectors) -> HalfVector:
 
 
 class UuidArray(bytes):
-    """Many ids as one parameter of type uuid[], in the database's own form: a list of objects would be written one by one.
-
-    `ENTRY` is one element of it, the length and the id.
-    """
-
-    ENTRY: ClassVar[np.dtype[np.void]] = np.dtype("V20")
+    """Many ids as one parameter of type uuid[], in the database's own form: a list of objects would be written one by one."""
 
     @classmethod
     def of_ids(cls, ids: Collection[UUID]) -> UuidArray:
@@ -56,18 +49,9 @@ class UuidArray(bytes):
         return cls(_head(len(ids)) + b"".join(_ID_LENGTH + key.bytes for key in ids))
 
     @classmethod
-    def of(cls, entries: NDArray[np.void]) -> UuidArray:
-        """The ids of some entries, each once, in the order in which they come first."""
-        distinct = list(dict.fromkeys(entries.tolist()))
-        return cls(_head(len(distinct)) + b"".join(distinct))
-
-    @staticmethod
-    def entries(ids: bytes) -> NDArray[np.void]:
-        """Ids of 16 bytes each, without anything between them, as entries."""
-        made = np.zeros((len(ids) // 16, 20), np.uint8)
-        made[:, 3] = 16
-        made[:, 4:] = np.frombuffer(ids, np.uint8).reshape(-1, 16)
-        return made.view("V20").ravel()
+    def of_keys(cls, keys: Collection[bytes]) -> UuidArray:
+        """`of_ids` of ids as 16 bytes."""
+        return cls(_head(len(keys)) + b"".join(_ID_LENGTH + key for key in keys))
 
 
 _UUID_OID, _UUIDS_OID = 2950, 2951

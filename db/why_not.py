@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from commonlore.db.frontier import Frontier
 from commonlore.db.histories import read_histories
 from commonlore.db.recall import PostgresRecallSnapshot
 from commonlore.db.session import TeamTransaction
@@ -105,6 +106,6 @@ async def _how_it_stands(
         return [refused] if refused is not None else []
     actor = Actor(transaction.team_id, subject.profile_id, UUID(int=0), frozenset(), (space,), unclaimed)
     await transaction.enter(space.space_id)
-    rows = await PostgresRecallSnapshot(actor, transaction).hydrate_evidence(parse_intent(view), {space: {target_id: ()}})
+    rows = await PostgresRecallSnapshot(actor, transaction, Frontier(transaction)).hydrate_evidence(parse_intent(view), {space: {target_id: ()}})
     reason = admit(rows[target_id], unclaimed=unclaimed).reason
     return [reason] if reason is not None else []

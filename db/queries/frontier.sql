@@ -3,6 +3,7 @@
 
 -- name: read_statistics
 -- One row: counts of both frontiers, what still waits for a vector, the generation that serves, the served contract.
+-- Of each word that occurs: in how many texts, a stamp of its blocks that is another once one of them is, and how many of those hits no worker folded yet.
 select
     w.parts, w.parts_length, w.texts, v.documents, v.documents_length,
     exists (select from commonlore.evidence e
@@ -10,18 +11,18 @@ select
               and e.team_id = %(team_id)s::uuid -- tenant
               and e.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_sessions,
-    (select jsonb_object_agg(f.term, f.n) from (
-        select t.term, sum(t.n) as n from (
-            select b.term, b.entries as n from commonlore.evidence_posting b
+    (select jsonb_object_agg(f.term, jsonb_build_array(f.n, f.stamp, f.unfolded)) from (
+        select t.term, sum(t.n) as n, coalesce(bit_xor(t.stamp), 0) as stamp, coalesce(sum(t.n) filter (where t.stamp is null), 0) as unfolded from (
+            select b.term, b.entries as n, hashint8extended(b.block_no, b.xmin::text::int8) as stamp from commonlore.evidence_posting b
             where b.term = any(%(terms)s::text[])
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
             union all
-            select q.q, cardinality((d.words ->> q.q)::int[]) from commonlore.evidence_posting_difference d, unnest(%(terms)s::text[]) q
+            select q.q, cardinality((d.words ->> q.q)::int[]), null from commonlore.evidence_posting_difference d, unnest(%(terms)s::text[]) q
             where d.team_id = %(team_id)s::uuid -- tenant
               and d.space_epoch = %(space_epoch)s::bigint -- tenant
-        ) t group by 1 having sum(t.n) > 0) f) as part_frequencies,
-    {words} as document_frequencies,
+        ) t group by 1 having sum(t.n) > 0) f) as part_words,
+    {words} as document_words,
     exists (select from commonlore.evidence_embedding_backlog b
             where b.search_state = 'failed' and b.contract_id = c.contract_id
               and b.team_id = %(team_id)s::uuid -- tenant
@@ -86,14 +87,14 @@ left join commonlore.community_gate k
 
 -- name: document_words
 -- In how many documents of a generation each term stands, put in place of {words}; left out where that cannot be read.
-(select jsonb_object_agg(f.term, f.n) from (
-    select t.term, sum(t.n) as n from (
-        select b.term, b.entries as n from commonlore.relationship_posting b
+(select jsonb_object_agg(f.term, jsonb_build_array(f.n, f.stamp, f.unfolded)) from (
+    select t.term, sum(t.n) as n, coalesce(bit_xor(t.stamp), 0) as stamp, count(*) filter (where t.stamp is null and t.n <> 0) as unfolded from (
+        select b.term, b.entries as n, hashint8extended(b.block_no, b.xmin::text::int8) as stamp from commonlore.relationship_posting b
         where b.term = any(%(terms)s::text[]) and b.generation = g.generation
           and b.team_id = %(team_id)s::uuid -- tenant
           and b.space_epoch = %(space_epoch)s::bigint -- tenant
         union all
-        select q.q, d.sign * cardinality((d.words ->> q.q)::int[]) from commonlore.relationship_posting_difference d, unnest(%(terms)s::text[]) q
+        select q.q, d.sign * cardinality((d.words ->> q.q)::int[]), null from commonlore.relationship_posting_difference d, unnest(%(terms)s::text[]) q
         where d.generation = g.generation
           and d.team_id = %(team_id)s::uuid -- tenant
           and d.space_epoch = %(space_epoch)s::bigint -- tenant
@@ -184,7 +185,7 @@ limit %(depth)s::int;
 
 -- name: evidence_sample
 -- How far a query is from a fixed sample of the texts: the first parts of those whose ids end lowest. Put in place of {sample}.
-select v.embedding <#> %(vector)s::halfvec as distance
+select v.evidence_id, v.embedding <#> %(vector)s::halfvec as distance
 from commonlore.evidence_vector_1 v
 where v.evidence_id = any(array(
       select p.evidence_id from commonlore.evidence_part p
@@ -225,7 +226,7 @@ with sample as materialized (
     limit %(part_depth)s::int
 )
 select f.evidence_id, f.part_no, -f.distance as score,
-       (select avg(-s.distance) from sample s)::float8 as mean, (select stddev_pop(-s.distance) from sample s)::float8 as deviation
+       (select avg(-s.distance order by s.evidence_id) from sample s)::float8 as mean, (select stddev_pop(-s.distance order by s.evidence_id) from sample s)::float8 as deviation
 from (
     select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
     from (select * from near union all select * from every) n

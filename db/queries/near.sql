@@ -25,7 +25,7 @@ with sample as materialized (
     limit %(part_depth)s::int
 )
 select f.evidence_id, f.part_no, -f.distance as score,
-       (select avg(-s.distance) from sample s)::float8 as mean, (select stddev_pop(-s.distance) from sample s)::float8 as deviation
+       (select avg(-s.distance order by s.evidence_id) from sample s)::float8 as mean, (select stddev_pop(-s.distance order by s.evidence_id) from sample s)::float8 as deviation
 from (
     select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
     from (select * from near union all select * from every) n

@@ -1,21 +1,34 @@
--- Vectors that a process keeps of the spaces it is asked about: reading them, and the vector branches over what it found among them.
+-- What a process keeps of the spaces it is asked about: reading their vectors and postings, and what else its answers need.
 -- A vector's `arrived` is the transaction that brought it. What a snapshot sees beyond an older one came with a transaction that was
 -- not over for the older: one not below its xmin. Rows that were restored from another server may name transactions that are still to
 -- come here: those count as none (0), so that what comes with them is asked for.
 
 -- name: load_evidence
 -- Every vector of the space, as bytes in one row, each column in the same order; `mark` is the least transaction that is not over.
-select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, string_agg(uuid_send(v.evidence_id), '') as ids,
-       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived, string_agg(halfvec_send(v.embedding), '') as vectors
+-- `first` is one of the vectors, and `distances` how far the database finds each from it.
+select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, true as holds, string_agg(uuid_send(v.evidence_id), '') as ids, string_agg(int4send(v.part_no), '') as part_nos,
+       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived,
+       string_agg(halfvec_send(v.embedding), '') as vectors, string_agg(halfvec_send(v.embedding), '') filter (where v.evidence_id = f.evidence_id and v.part_no = f.part_no) as first,
+       string_agg(float8send(v.embedding <#> f.embedding), '') as distances
 from commonlore.evidence_vector_1 v
+cross join lateral (
+    select w.evidence_id, w.part_no, w.embedding from commonlore.evidence_vector_1 w
+    where w.team_id = %(team_id)s::uuid -- tenant
+      and w.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by w.evidence_id, w.part_no
+    limit 1
+) f
 where v.team_id = %(team_id)s::uuid -- tenant
   and v.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
 -- name: new_evidence
--- As `load_evidence`: what came with a transaction from `mark` on, save those in `held`.
-select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, string_agg(uuid_send(v.evidence_id), '') as ids,
-       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived, string_agg(halfvec_send(v.embedding), '') as vectors
+-- As `load_evidence`: what came with a transaction from `mark` on, save those in `held`. `holds`: this snapshot sees all of those.
+select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark,
+       (select coalesce(bool_and(pg_visible_in_snapshot(h.held, (select pg_current_snapshot()))), true) from unnest(%(held)s::xid8[]) h (held)) as holds,
+       string_agg(uuid_send(v.evidence_id), '') as ids, string_agg(int4send(v.part_no), '') as part_nos,
+       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived,
+       string_agg(halfvec_send(v.embedding), '') as vectors
 from commonlore.evidence_vector_1 v
 where v.arrived > '0' and v.arrived >= %(mark)s::xid8 and v.arrived <> all(%(held)s::xid8[]) and pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot()))
   and v.team_id = %(team_id)s::uuid -- tenant
@@ -23,95 +36,108 @@ where v.arrived > '0' and v.arrived >= %(mark)s::xid8 and v.arrived <> all(%(hel
 ;
 
 -- name: load_relationship
-select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, string_agg(uuid_send(v.relationship_id), '') as ids,
-       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived, string_agg(halfvec_send(v.embedding), '') as vectors
+select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, true as holds, string_agg(uuid_send(v.relationship_id), '') as ids, string_agg(int4send(0), '') as part_nos,
+       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived,
+       string_agg(halfvec_send(v.embedding), '') as vectors, string_agg(halfvec_send(v.embedding), '') filter (where v.relationship_id = f.relationship_id) as first,
+       string_agg(float8send(v.embedding <#> f.embedding), '') as distances
 from commonlore.relationship_vector_1 v
+cross join lateral (
+    select w.relationship_id, w.embedding from commonlore.relationship_vector_1 w
+    where w.generation = %(generation)s::int
+      and w.team_id = %(team_id)s::uuid -- tenant
+      and w.space_epoch = %(space_epoch)s::bigint -- tenant
+    order by w.relationship_id
+    limit 1
+) f
 where v.generation = %(generation)s::int
   and v.team_id = %(team_id)s::uuid -- tenant
   and v.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
 -- name: new_relationship
-select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark, string_agg(uuid_send(v.relationship_id), '') as ids,
-       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived, string_agg(halfvec_send(v.embedding), '') as vectors
+select pg_snapshot_xmin((select pg_current_snapshot()))::text::int8 as mark,
+       (select coalesce(bool_and(pg_visible_in_snapshot(h.held, (select pg_current_snapshot()))), true) from unnest(%(held)s::xid8[]) h (held)) as holds,
+       string_agg(uuid_send(v.relationship_id), '') as ids, string_agg(int4send(0), '') as part_nos,
+       string_agg(int8send(case when pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot())) then v.arrived::text::int8 else 0 end), '') as arrived,
+       string_agg(halfvec_send(v.embedding), '') as vectors
 from commonlore.relationship_vector_1 v
 where v.generation = %(generation)s::int and v.arrived > '0' and v.arrived >= %(mark)s::xid8 and v.arrived <> all(%(held)s::xid8[]) and pg_visible_in_snapshot(v.arrived, (select pg_current_snapshot()))
   and v.team_id = %(team_id)s::uuid -- tenant
   and v.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
--- name: evidence_vector
--- As `evidence_vector` of the frontier, over the texts `ids` that may hold the nearest parts. Every part that is not theirs lies beyond
--- `within`; where fewer parts than are wanted lie within it (some are gone, or a gate refuses them), the search is exact over the space.
--- `is_short` says whether it was. A `within` of infinity: there are no others.
-with sample as materialized (
-    {sample}
-), near as materialized (
-    select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.evidence_vector_1 c
-    where c.evidence_id = any(%(ids)s::uuid[]) and {gate}
-      and c.team_id = %(team_id)s::uuid -- tenant
-      and c.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
-    limit %(part_depth)s::int
-), short as materialized (
-    select %(within)s::float8 < 'infinity' and count(*) < %(part_depth)s::int as is_short from near n where n.distance <= %(within)s::float8
-), every as (
-    select c.evidence_id, c.part_no, c.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.evidence_vector_1 c
-    where (select s.is_short from short s) and {gate}
-      and c.team_id = %(team_id)s::uuid -- tenant
-      and c.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by c.embedding <#> %(vector)s::halfvec, c.evidence_id, c.part_no
-    limit %(part_depth)s::int
-)
-select f.evidence_id, f.part_no, -f.distance as score,
-       (select avg(-s.distance) from sample s)::float8 as mean, (select stddev_pop(-s.distance) from sample s)::float8 as deviation,
-       (select s.is_short from short s) as is_short
-from (
-    select distinct on (n.evidence_id) n.evidence_id, n.part_no, n.distance
-    from (select * from near where not (select s.is_short from short s) union all select * from every) n
-    order by n.evidence_id, n.distance, n.part_no
-) f
-order by f.distance, f.evidence_id
-limit %(depth)s::int;
+-- name: read_evidence_words
+-- Every block of some words, each column in the database's own form of arrays.
+select b.term, array_send(b.evidence_ids) as ids, array_send(b.codes) as codes
+from commonlore.evidence_posting b
+where b.term = any(%(terms)s::text[])
+  and b.team_id = %(team_id)s::uuid -- tenant
+  and b.space_epoch = %(space_epoch)s::bigint -- tenant
+;
 
--- name: relationship_vector
--- As `relationship_vector` of the frontier, for a search of the present that names no entities and no filter, over the documents of `ids`.
-with near as materialized (
-    select v.relationship_id, v.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.relationship_vector_1 v
-    where v.generation = %(generation)s::int and v.relationship_id = any(%(ids)s::uuid[])
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by v.embedding <#> %(vector)s::halfvec, v.relationship_id
-    limit %(near)s::int
-), short as materialized (
-    select %(within)s::float8 < 'infinity' and count(*) < %(near)s::int as is_short from near n where n.distance <= %(within)s::float8
-), every as (
-    select v.relationship_id, v.embedding <#> %(vector)s::halfvec as distance
-    from commonlore.relationship_vector_1 v
-    where (select s.is_short from short s) and v.generation = %(generation)s::int
-      and v.team_id = %(team_id)s::uuid -- tenant
-      and v.space_epoch = %(space_epoch)s::bigint -- tenant
-    order by v.embedding <#> %(vector)s::halfvec, v.relationship_id
-    limit %(near)s::int
-)
-select r.relationship_id, r.semantic_group_key, r.known_from, (select s.is_short from short s) as is_short
-from (select * from (select * from near where not (select s.is_short from short s) union all select * from every) n
-      order by n.distance, n.relationship_id) s
+-- name: read_relationship_words
+select b.term, array_send(b.relationship_ids) as ids, array_send(b.codes) as codes
+from commonlore.relationship_posting b
+where b.term = any(%(terms)s::text[]) and b.generation = %(generation)s::int
+  and b.team_id = %(team_id)s::uuid -- tenant
+  and b.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
+-- name: read_unfolded_evidence
+-- The hits of some words that no worker folded yet, as `read_evidence_words`, with the sign of each row.
+select h.term, 1 as sign, string_agg(uuid_send(d.evidence_ids[1 + (h.hit & 63)]), '') as ids,
+       string_agg(int8send(d.bases[1 + (h.hit & 63)] + (h.hit >> 6 << 16)), '') as codes
+from commonlore.evidence_posting_difference d
 cross join lateral (
-    select r.relationship_id, r.semantic_group_key, r.known_from
-    from commonlore.relationship r
-    where r.relationship_id = s.relationship_id and {eligible}
-      and r.owner_profile_id <> all(array(
-          select o.profile_id from commonlore.profile o
-          where o.retired_at is not null
-            and o.team_id = %(team_id)s::uuid -- tenant
-      ))
-      and r.team_id = %(team_id)s::uuid -- tenant
-      and r.space_epoch = %(space_epoch)s::bigint -- tenant
+    select q.term, unnest((d.words ->> q.term)::bigint[]) as hit from unnest(%(terms)s::text[]) as q (term)
     offset 0
-) r
-order by s.distance, r.known_from, r.relationship_id
-limit %(depth)s::int;
+) h
+where d.team_id = %(team_id)s::uuid -- tenant
+  and d.space_epoch = %(space_epoch)s::bigint -- tenant
+group by h.term;
+
+-- name: read_unfolded_relationship
+select h.term, d.sign, string_agg(uuid_send(d.relationship_ids[1 + (h.hit & 63)]), '') as ids,
+       string_agg(int8send(d.bases[1 + (h.hit & 63)] + (h.hit >> 6 << 16)), '') as codes
+from commonlore.relationship_posting_difference d
+cross join lateral (
+    select q.term, unnest((d.words ->> q.term)::bigint[]) as hit from unnest(%(terms)s::text[]) as q (term)
+    offset 0
+) h
+where d.generation = %(generation)s::int
+  and d.team_id = %(team_id)s::uuid -- tenant
+  and d.space_epoch = %(space_epoch)s::bigint -- tenant
+group by h.term, d.sign;
+
+-- name: read_excluded
+-- The texts that count no more, at most `most`; `is_erasing`: one of them is being erased.
+select string_agg(uuid_send(x.evidence_id), '') as ids, coalesce(bool_or(x.reason = 'erased'), false) as is_erasing
+from (
+    select x.evidence_id, x.reason from commonlore.evidence_exclusion x
+    where x.team_id = %(team_id)s::uuid -- tenant
+      and x.space_epoch = %(space_epoch)s::bigint -- tenant
+    limit %(most)s::int
+) x;
+
+-- name: read_counting
+-- Which of some relationships count now, in one row.
+select string_agg(uuid_send(r.relationship_id), '') as ids
+from commonlore.relationship r
+where r.relationship_id = any(%(relationship_ids)s::uuid[]) and {eligible}
+  and r.owner_profile_id <> all(array(
+      select o.profile_id from commonlore.profile o
+      where o.retired_at is not null
+        and o.team_id = %(team_id)s::uuid -- tenant
+  ))
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+;
+
+-- name: read_hits
+-- What a recall keeps of relationships that it found: neither changes as long as they are there.
+select r.relationship_id, r.semantic_group_key, r.known_from
+from commonlore.relationship r
+where r.relationship_id = any(%(relationship_ids)s::uuid[])
+  and r.team_id = %(team_id)s::uuid -- tenant
+  and r.space_epoch = %(space_epoch)s::bigint -- tenant
+;

@@ -120,6 +120,7 @@ class SpacePlan:
     relationship_index: IndexUse | None = None
     has_hypotheses: bool = False
     relationships_failed: bool = False
+    has_all_vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ def _space_plan(intent: RecallIntent, space: Space, found: SpaceStatistics, poli
         evidence_index=found.evidence_index,
         relationship_index=found.relationship_index,
         relationships_failed=found.relationships_failed,
+        has_all_vectors=found.evidence_state == "current",
     )
 
 

@@ -11,7 +11,7 @@ _WITHDRAWAL = "tests/integration/memory/test_withdrawal.py::test_"
 _WORKER = "tests/integration/memory/test_worker.py::test_"
 _REMEMBER = "tests/integration/memory/test_remember.py::test_"
 _POSTINGS = "tests/integration/memory/test_postings.py::test_"
-_RESIDENT = "tests/integration/memory/test_resident_vectors.py::test_"
+_RESIDENT = "tests/integration/memory/test_residence.py::test_"
 
 _ISOLATION = (
     Mutation(
@@ -193,20 +193,44 @@ _KEPT = (
         (f"{_RESIDENT}a_vector_is_found_by_the_next_recall_after_its_commit_and_not_before",),
     ),
     Mutation(
-        "candidates-thought-enough",
-        "snapshot: what is nearest among too few candidates stands for what is nearest",
-        "db/queries/resident.sql",
-        "select %(within)s::float8 < 'infinity' and count(*) < %(part_depth)s::int as is_short",
-        "select false as is_short",
-        (f"{_RESIDENT}what_was_deleted_names_nothing_and_makes_nothing_short",),
+        "older-snapshots-overlooked",
+        "snapshot: a recall is answered with what came after it began",
+        "db/resident_reading.py",
+        "        if not found.holds or self.block.mark > found.mark or not self.block.held <= seen:\n",
+        "        if False:\n",
+        (f"{_RESIDENT}a_snapshot_that_is_older_than_what_is_kept_sees_its_own_state",),
     ),
     Mutation(
-        "candidates-ungated",
+        "gone-vectors-answer",
+        "recall: a vector that is gone takes a place among the nearest",
+        "db/resident_reading.py",
+        "        if self.block.count != count:\n",
+        "        if False:\n",
+        (f"{_RESIDENT}what_was_deleted_is_found_no_more",),
+    ),
+    Mutation(
+        "withdrawn-texts-kept",
         "recall: a withdrawn text takes a place among the candidates",
-        "db/queries/resident.sql",
-        "where c.evidence_id = any(%(ids)s::uuid[]) and {gate}",
-        "where c.evidence_id = any(%(ids)s::uuid[])",
-        (f"{_RESIDENT}kept_vectors_answer_as_the_space_does",),
+        "db/resident_reading.py",
+        "            self._gate = self.refused | frozenset(found)\n",
+        "            self._gate = self.refused\n",
+        (f"{_RESIDENT}kept_spaces_answer_as_the_database_does",),
+    ),
+    Mutation(
+        "old-words-answer",
+        "recall: a word has the postings that it had before others were folded",
+        "db/resident_words.py",
+        "            if kept is not None and kept[0] == stamp:\n",
+        "            if kept is not None:\n",
+        (f"{_RESIDENT}words_that_a_process_keeps_are_not_read_again",),
+    ),
+    Mutation(
+        "unfolded-words-forgotten",
+        "recall: a text that no worker folded yet is not found by its words",
+        "db/resident_reading.py",
+        "ask(unfolded, loose))",
+        "ask(unfolded, []))",
+        (f"{_RESIDENT}words_that_a_process_keeps_are_not_read_again",),
     ),
 )
 

@@ -8,7 +8,6 @@ answer = await memory.recall(ann, "Who works on Dense-Mem?")
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from commonlore.api.service import MemoryOperations
 from commonlore.db import tenancy
 from commonlore.db.assemble import Adapters
 from commonlore.db.embedding.local import CONTRACT
-from commonlore.db.resident import ResidentVectors
+from commonlore.db.residence import Residence
 from commonlore.db.session import Pool, TeamTransaction, make_pool, team_transaction
 from commonlore.domain.correct.request import CorrectRequest
 from commonlore.domain.ids import new_id
@@ -78,9 +77,9 @@ class SteppingClock:
         return self.now
 
 
-def kept_vectors(most_bytes: int = 8_000_000) -> ResidentVectors:
+def kept_spaces(most_bytes: int = 8_000_000) -> Residence:
     """As a process keeps them, but of every space, however small, from its second recall on."""
-    return ResidentVectors(most_bytes, least_rows=1, most_share=math.inf)
+    return Residence(most_bytes, least_rows=1, patience_s=0.0)
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ class Memory:
                 policy=RankingPolicy(),
                 timeout_ms=20_000,
                 clock=clock,
-                resident=kept_vectors(),
+                residence=kept_spaces(),
             )
             yield cls(database, adapters, clock, MemoryOperations(adapters), connections)
         finally:

@@ -13,7 +13,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from commonlore.db.sql import statements
-from commonlore.db.statements import FRONTIER, HYDRATE, OPEN_FRONTIER, OPEN_RESIDENT
+from commonlore.db.statements import FRONTIER, HYDRATE, OPEN_FRONTIER, RESIDENT
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase, clone, drop
 
@@ -226,22 +226,29 @@ def test_a_bound_that_lets_too_little_pass_is_given_up(serving: psycopg.Connecti
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize(("within", "again"), [(float("inf"), 0), (-1.0, 1), (-9.0, 1)])
-def test_candidates_of_kept_vectors_are_looked_up_by_the_key(serving: psycopg.Connection[dict[str, Any]], within: float, again: int) -> None:
-    """Twenty ids read twenty vectors; the space is read only where too few of them lie within the bound."""
-    ids = [row["evidence_id"] for row in serving.execute("select md5(%s::text || n)::uuid as evidence_id from generate_series(1, 20) n", (OURS,))]
-    nodes = explained(serving, OPEN_RESIDENT["evidence_vector"], parameters(serving, ids=ids, within=within))
-    sample, named, every = scans(nodes, "evidence_vector_1")
+def test_candidates_that_a_process_found_are_looked_up_by_the_key(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """Twenty relationships read twenty rows."""
+    parameters(serving)
+    rows = serving.execute("select relationship_id from commonlore.relationship order by relationship_id limit 20").fetchall()
+    ids = [row["relationship_id"] for row in rows]
+    (scan,) = scans(explained(serving, RESIDENT["read_counting"], parameters(serving, relationship_ids=ids)), "relationship")
 
-    assert {("Index Only Scan", "evidence_vector_1_pkey")} == {(scan["Node Type"], scan["Index Name"]) for scan in (sample, named, every)}
-    assert (20, again) == (named["Actual Rows"] * named["Actual Loops"], every["Actual Loops"])
+    assert ("Index Scan", "relationship_pkey", len(ids)) == (scan["Node Type"], scan["Index Name"], scan["Actual Rows"] * scan["Actual Loops"])
+
+
+@pytest.mark.parametrize("statement", ["read_evidence_words", "read_relationship_words"])
+def test_words_are_read_by_their_key(serving: psycopg.Connection[dict[str, Any]], statement: str) -> None:
+    table = "evidence_posting" if "evidence" in statement else "relationship_posting"
+    (scan,) = scans(explained(serving, RESIDENT[statement], parameters(serving, terms=["w1"])), table)
+
+    assert ("Index Scan", f"{table}_pkey", 0) == (scan["Node Type"], scan["Index Name"], scan.get("Rows Removed by Filter", 0))
 
 
 @pytest.mark.parametrize("frontier", ["evidence", "relationship"])
 def test_arrivals_are_found_by_their_transaction(serving: psycopg.Connection[dict[str, Any]], frontier: str) -> None:
     """Nothing new: nothing is read of a space of thousands."""
     values = parameters(serving, mark=str(1 << 60), held=[])
-    nodes = explained(serving, statements("resident")[f"new_{frontier}"], values)
+    nodes = explained(serving, RESIDENT[f"new_{frontier}"], values)
 
     assert [f"{frontier}_vector_1_arrived"] == [node["Index Name"] for node in nodes if "Index Name" in node]
     assert [0] == [node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans(nodes, f"{frontier}_vector_1")]

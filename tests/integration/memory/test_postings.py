@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from commonlore.db import postings
-from commonlore.db.backlog import SpaceBacklog
 from commonlore.db.postings import remove_parts
-from commonlore.db.session import TeamTransaction, make_pool, team_transaction
+from commonlore.db.session import TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.statements import OPEN_FRONTIER
 from commonlore.domain.projection.posting import count_terms
 from commonlore.domain.recall.lexical import LexicalStatistics, weigh
+from tests.support.folding import folding
 from tests.support.memory import Holder, Memory, contexts, shown
 from tests.support.postings import DOCUMENT_POSTINGS, PART_POSTINGS
 
 WORDS = [f"w{chr(97 + number)}x" for number in range(26)]
 K1, B = 1.2, 0.4
-
-
-@asynccontextmanager
-async def folding(memory: Memory, holder: Holder) -> AsyncIterator[SpaceBacklog]:
-    pool = make_pool(memory.database.worker_conninfo, size=4, name="test-worker")
-    await pool.open()
-    try:
-        found: UUID = memory.sql("select space_id from commonlore.space where team_id = %s and space_kind = 'team_shared'", holder.team_id)[0][0]
-        yield SpaceBacklog(pool, holder.team_id, found)
-    finally:
-        await pool.close()
 
 
 def forms(memory: Memory) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A recall over the vectors that its process keeps has the same bytes as one that searches the space, whatever happens between them."""
+"""A recall over what its process keeps of a space has the same bytes as one that searches the space, whatever happens between them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ import pytest
 
 from commonlore.api.service import MemoryOperations
 from commonlore.db.assemble import assemble
-from commonlore.db.resident import BlockName, ResidentVectors
+from commonlore.db.frontier import Frontier
+from commonlore.db.recall import SpacesLastRead, recall_snapshot
+from commonlore.db.residence import Residence
+from commonlore.db.resident import BlockName
 from commonlore.db.settings import read_settings
 from commonlore.db.vectors import UuidArray
 from commonlore.domain.ids import new_id
 from commonlore.domain.policy import RankingPolicy
+from commonlore.domain.recall.plan import QueryVector, make_plan, parse_intent
+from commonlore.domain.recall.request import RecallRequest
 from tests.support.databases import TestDatabase
-from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts, kept_vectors, shown
+from tests.support.folding import folding
+from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts, kept_spaces, shown
 
 WORDS = ("pelican", "quartz", "harbour", "ledger", "violin", "comet", "meadow", "anchor", "saffron", "glacier", "orchid", "beacon")
 # Few candidates, so that small spaces have many more than are wanted.
@@ -29,11 +35,11 @@ SHALLOW = RankingPolicy(depth_rows=4, depth_cap_rows=16)
 @pytest.fixture
 async def memory(database: TestDatabase) -> AsyncIterator[Memory]:
     async with Memory.open(database, pool_size=8) as opened:
-        yield with_vectors(opened, kept_vectors())
+        yield with_residence(opened, kept_spaces())
 
 
-def with_vectors(memory: Memory, resident: ResidentVectors) -> Memory:
-    adapters = replace(memory.adapters, policy=SHALLOW, resident=resident)
+def with_residence(memory: Memory, residence: Residence | None) -> Memory:
+    adapters = replace(memory.adapters, policy=SHALLOW, residence=residence)
     return replace(memory, adapters=adapters, operations=MemoryOperations(adapters))
 
 
@@ -41,16 +47,25 @@ def sentence(chooser: random.Random) -> str:
     return " ".join(chooser.choices(WORDS, k=chooser.randint(2, 6))) + f" {chooser.randrange(1000)}."
 
 
+async def vector_of(embedder: Any, query: str) -> QueryVector:
+    return QueryVector(await embedder.embed_query(query), embedder.contract.key)
+
+
+async def ready(vector: QueryVector) -> QueryVector:
+    return vector
+
+
 async def same(memory: Memory, holder: Holder, query: str, **request: Any) -> dict[str, Any]:
-    """The answer over kept vectors, once it is found to be that of a process that keeps none."""
-    kept, searched = await memory.recall(holder, query, **request), await with_vectors(memory, ResidentVectors()).recall(holder, query, **request)
+    """The answer over what is kept, once it is found to be that of a process that keeps nothing."""
+    kept, searched = await memory.recall(holder, query, **request), await with_residence(memory, None).recall(holder, query, **request)
 
     assert shown(searched) == shown(kept)
     return kept
 
 
 def blocks(memory: Memory) -> dict[BlockName, Any]:
-    return memory.adapters.resident._blocks
+    assert memory.adapters.residence is not None
+    return memory.adapters.residence.vectors._blocks
 
 
 async def a_warm_space(memory: Memory, holder: Holder, chooser: random.Random, texts: int = 60) -> list[str]:
@@ -59,6 +74,25 @@ async def a_warm_space(memory: Memory, holder: Holder, chooser: random.Random, t
         await memory.recall(holder, "pelican")
     assert {"evidence"} <= {name.frontier for name in blocks(memory)}
     return ids
+
+
+def take_out(memory: Memory, evidence_id: str) -> list[tuple[Any, ...]]:
+    return memory.sql(
+        "with gone as (delete from commonlore.evidence_vector_1 where evidence_id = %s returning team_id, space_epoch, evidence_id, part_no, embedding), "
+        "counted as (insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length, texts) "
+        "select team_id, space_epoch, gen_random_uuid(), -1, 0, 0 from gone) select * from gone",
+        evidence_id,
+    )
+
+
+def put_back(connection: psycopg.Connection, row: tuple[Any, ...]) -> None:
+    connection.execute(
+        "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) values (%s, %s, %s, %s, %s)", row
+    )
+    connection.execute(
+        "insert into commonlore.evidence_statistic (team_id, space_epoch, statistic_id, parts, length, texts) values (%s, %s, gen_random_uuid(), 1, 0, 0)",
+        row[:2],
+    )
 
 
 class Changes:
@@ -81,21 +115,16 @@ class Changes:
         await self.memory.retract(self.holder, self.chooser.choice(self.ids))
 
     async def delete(self) -> None:
-        """As an erasure does in the end: the vectors of a text, nearest ones as likely as others."""
+        """As an erasure does in the end: the vectors of a text, nearest ones as likely as others, with the counts of the space."""
         for _ in range(self.chooser.randint(1, 6)):
-            self.gone += self.memory.sql(
-                "delete from commonlore.evidence_vector_1 where evidence_id = %s returning team_id, space_epoch, evidence_id, part_no, embedding",
-                self.chooser.choice(self.ids),
-            )
+            self.gone += take_out(self.memory, self.chooser.choice(self.ids))
 
     async def come_later(self) -> None:
         """Vectors written by a transaction that stays open, as those of a job do."""
         taken, self.gone = self.gone[:5], self.gone[5:]
         connection = psycopg.connect(self.memory.database.admin_conninfo)
         for row in taken:
-            connection.execute(
-                "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) values (%s, %s, %s, %s, %s)", row
-            )
+            put_back(connection, row)
         self.open.append(connection)
 
     async def end_one(self) -> None:
@@ -106,13 +135,22 @@ class Changes:
 
     async def write_documents_anew(self) -> None:
         """As a correction does: the vector of a document goes, and another comes with the same transaction."""
-        self.memory.sql(
-            "with gone as (delete from commonlore.relationship_vector_1 where relationship_id in (select relationship_id from commonlore.relationship_vector_1 "
-            "order by md5(relationship_id::text || %s::text) limit 2) returning *), other as (select e.embedding from commonlore.evidence_vector_1 e limit 1) "
-            "insert into commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) "
-            "select g.team_id, g.space_epoch, g.generation, md5(g.relationship_id::text || 'x')::uuid, o.embedding from gone g, other o",
-            self.chooser.random(),
-        )
+        with psycopg.connect(self.memory.database.admin_conninfo) as connection:
+            gone = connection.execute(
+                "delete from commonlore.relationship_vector_1 where relationship_id in (select relationship_id from commonlore.relationship_vector_1 "
+                "order by md5(relationship_id::text || %s::text) limit 2) returning team_id, space_epoch, generation, relationship_id",
+                (self.chooser.random(),),
+            ).fetchall()
+            for row in gone:
+                connection.execute(
+                    "insert into commonlore.relationship_vector_1 (team_id, space_epoch, generation, relationship_id, embedding) "
+                    "select %s, %s, %s, %s, e.embedding from commonlore.evidence_vector_1 e order by md5(e.evidence_id::text || %s::text) limit 1",
+                    (*row, self.chooser.random()),
+                )
+
+    async def fold(self) -> None:
+        async with folding(self.memory, self.holder) as space:
+            await space.fold()
 
     async def fence(self) -> None:
         """The space gets another number and is empty for whoever opens it."""
@@ -128,7 +166,7 @@ class Changes:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_kept_vectors_answer_as_the_space_does(memory: Memory, seed: int) -> None:
+async def test_kept_spaces_answer_as_the_database_does(memory: Memory, seed: int) -> None:
     chooser = random.Random(seed)
     ann = await memory.key()
     changes = Changes(memory, ann, chooser)
@@ -146,6 +184,8 @@ async def test_kept_vectors_answer_as_the_space_does(memory: Memory, seed: int) 
         changes.end_one,
         changes.end_one,
         changes.write_documents_anew,
+        changes.fold,
+        changes.fold,
     ]
     try:
         for step in range(30):
@@ -166,13 +206,9 @@ async def test_a_vector_is_found_by_the_next_recall_after_its_commit_and_not_bef
     ann = await memory.key()
     await a_warm_space(memory, ann, chooser)
     (late,) = await memory.remember_all(ann, ["Zither."])
-    row = memory.sql(
-        "delete from commonlore.evidence_vector_1 where evidence_id = %s returning team_id, space_epoch, evidence_id, part_no, embedding", late
-    )[0]
+    (row,) = take_out(memory, late)
     with psycopg.connect(memory.database.admin_conninfo) as connection:
-        connection.execute(
-            "insert into commonlore.evidence_vector_1 (team_id, space_epoch, evidence_id, part_no, embedding) values (%s, %s, %s, %s, %s)", row
-        )
+        put_back(connection, row)
         await memory.remember_all(ann, [sentence(chooser) for _ in range(5)])
         before = [item["evidence_id"] for item in (await same(memory, ann, "zither"))["results"]]
         (block,) = (block for name, block in blocks(memory).items() if name.frontier == "evidence")
@@ -183,21 +219,84 @@ async def test_a_vector_is_found_by_the_next_recall_after_its_commit_and_not_bef
     assert late in before, "by its word"
     assert 1 <= len(held), "a later transaction is held beside the one that is open"
     assert count + 1 == block.count
+    assert block in blocks(memory).values()
 
 
-async def test_what_was_deleted_names_nothing_and_makes_nothing_short(memory: Memory) -> None:
-    """All that was nearest is gone: the space is searched, and from then on more candidates are given."""
+async def test_what_was_deleted_is_found_no_more(memory: Memory) -> None:
+    """All that was nearest is gone: the space is searched, and what is kept of it is read anew."""
     ann = await memory.key()
     near = await memory.remember_all(ann, [f"Violin violin violin {number}." for number in range(40)])
     await a_warm_space(memory, ann, random.Random(3))
-    (block,) = (block for name, block in blocks(memory).items() if name.frontier == "evidence")
-    slack = block._slack
-    memory.sql("delete from commonlore.evidence_vector_1 where evidence_id = any(%s::uuid[])", near)
+    (old,) = (block for name, block in blocks(memory).items() if name.frontier == "evidence")
+    for evidence_id in near:
+        take_out(memory, evidence_id)
 
-    found = await same(memory, ann, "violin")
+    found = [await same(memory, ann, "violin") for _ in range(2)]
 
-    assert block._slack > slack
-    assert [] != contexts(found)
+    (new,) = (block for name, block in blocks(memory).items() if name.frontier == "evidence")
+    assert (100, 60) == (old.count, new.count)
+    assert [] != contexts(found[-1])
+
+
+async def test_a_snapshot_that_is_older_than_what_is_kept_sees_its_own_state(memory: Memory) -> None:
+    """A recall begins, others write, a third is served and the process takes in what is new; then the first goes on. Of documents there are as many as before."""
+    chooser = random.Random(11)
+    ann = await memory.key()
+    ids = await a_warm_space(memory, ann, chooser)
+    changes = Changes(memory, ann, chooser)
+    for _ in range(8):
+        await changes.relate()
+    for _ in range(2):
+        await memory.recall(ann, "pelican")
+    adapters, request = memory.adapters, RecallRequest(query="pelican quartz harbour")
+    intent = parse_intent(request)
+    vector = await vector_of(adapters.embedder, request.query)
+    async with recall_snapshot(
+        adapters.pool, ann.key, clock=adapters.clock, timeout_ms=10_000, intent=intent, last_read=SpacesLastRead(), residence=adapters.residence
+    ) as snapshot:
+        statistics = await snapshot.read_statistics(intent)
+        for _ in range(4):
+            await changes.write_documents_anew()
+        await memory.remember_all(ann, ["Pelican quartz harbour.", "Quartz of the pelican."])
+        await memory.retract(ann, ids[0])
+        newer = await same(memory, ann, request.query)
+        plan = make_plan(intent, statistics, adapters.policy)
+        kept = await snapshot.fetch(plan, ready(vector), depth=SHALLOW.depth_rows)
+        searched = await Frontier(snapshot._transaction).fetch(plan, ready(vector), depth=SHALLOW.depth_rows)
+
+    assert searched == kept
+    assert "Pelican quartz harbour." in contexts(newer)
+
+
+async def test_words_that_a_process_keeps_are_not_read_again(memory: Memory) -> None:
+    """Until a worker folds others into their blocks."""
+    chooser = random.Random(13)
+    ann = await memory.key()
+    changes = Changes(memory, ann, chooser)
+    changes.ids = await a_warm_space(memory, ann, chooser)
+    await changes.fold()
+    assert memory.adapters.residence is not None
+    words = memory.adapters.residence.words
+
+    def pelican() -> tuple[int, Any]:
+        """Its stamp and its postings."""
+        (kept,) = (kept for name, kept in words._kept.items() if name.frontier == "evidence")
+        return kept._terms["pelican"]
+
+    await same(memory, ann, "pelican quartz")
+    first = pelican()
+    await same(memory, ann, "pelican quartz")
+    assert pelican()[1] is first[1]
+
+    await memory.remember_all(ann, ["Zither of the pelican."])
+    found = await same(memory, ann, "pelican zither")
+    assert "Zither of the pelican." == contexts(found)[0]
+    assert pelican()[1] is first[1]
+
+    await changes.fold()
+    await same(memory, ann, "pelican quartz")
+    assert len(pelican()[1].pieces) == len(first[1].pieces) + 1
+    assert pelican()[0] != first[0]
 
 
 async def test_spaces_of_a_key_and_teams_keep_blocks_of_their_own(memory: Memory) -> None:
@@ -229,18 +328,18 @@ async def test_a_vector_is_never_changed_in_its_place(memory: Memory) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 async def test_many_ids_are_one_parameter(memory: Memory, count: int) -> None:
-    """The database reads what `UuidArray` writes; entries that repeat are written once."""
+    """The database reads what `UuidArray` writes."""
     ids = [new_id() for _ in range(count)]
-    entries = UuidArray.entries(b"".join(key.bytes for key in ids + ids))
+    keys = UuidArray.of_keys([key.bytes for key in ids])
     async with memory.adapters.pool.connection() as connection:
-        cursor = await connection.execute("select %s::uuid[] as given, %s::uuid[] as entries", (UuidArray.of_ids(ids), UuidArray.of(entries)))
+        cursor = await connection.execute("select %s::uuid[] as given, %s::uuid[] as keys", (UuidArray.of_ids(ids), keys))
         row = await cursor.fetchone()
 
-    assert {"given": ids, "entries": ids} == row
+    assert {"given": ids, "keys": ids} == row
 
 
 @pytest.mark.parametrize("megabytes", [0, 1])
 async def test_a_process_that_is_to_keep_none_has_no_place_for_them(database: TestDatabase, tmp_path: Path, megabytes: int) -> None:
     settings = read_settings({"COMMONLORE_HOME": str(tmp_path), "COMMONLORE_RESIDENT_VECTORS_MB": str(megabytes)})
     async with assemble(database.serving_conninfo, settings, name="test", make_embedder=ServedHashEmbedder) as adapters:
-        assert (megabytes > 0) == (adapters.resident is not None)
+        assert (megabytes > 0) == (adapters.residence is not None)

@@ -1,0 +1,93 @@
+"""Which spaces a process keeps, and how much of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from commonlore.db.resident import BlockName, VectorBlock, block_bytes
+from commonlore.db.resident_words import ResidentWords
+from commonlore.domain.recall.grouping import RelationshipHit
+
+_MOST_ASKED, _MOST_DIMENSIONS = 10_000, 4_000
+
+
+class ResidentVectors:
+    """Blocks by name, the longest unused forgotten first, never more than `most_bytes` together.
+
+    A space is kept from its second search on, where it has at least `least_rows` vectors: below, searching it costs less than asking what is
+    new. A block that turned out to be of no use is not read again within `patience_s`.
+    """
+
+    def __init__(
+        self, most_bytes: int = 0, *, least_rows: int = 1_000, patience_s: float = 10.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most_bytes, self._least_rows, self._patience_s, self._clock = most_bytes, least_rows, patience_s, clock
+        self._blocks: dict[BlockName, VectorBlock] = {}
+        self._asked: dict[BlockName, float] = {}
+        self._dimensions: dict[int, int] = {}
+        self.size_bytes = 0
+
+    def names_of(self, team_id: UUID, space_epoch: int) -> list[BlockName]:
+        """What is kept of a space."""
+        return [name for name in self._blocks if name.team_id == team_id and name.space_epoch == space_epoch]
+
+    def of(self, name: BlockName) -> VectorBlock | None:
+        block = self._blocks.pop(name, None)
+        if block is not None:
+            self._blocks[name] = block
+        return block
+
+    def wants(self, name: BlockName, rows: int) -> bool:
+        """Whether a space with so many vectors is to be read now. One takes half of the room at most."""
+        if rows < self._least_rows:
+            return False
+        if name not in self._asked:
+            self._note(name, -math.inf)
+            return False
+        if self._clock() < self._asked[name]:
+            return False
+        if 2 * block_bytes(rows, self._dimensions.get(name.contract_id, _MOST_DIMENSIONS)) > self._most_bytes:
+            return False
+        del self._asked[name]
+        return True
+
+    def note_dimensions(self, contract_id: int, dimensions: int) -> None:
+        """Of the vectors of a contract, as a query has them."""
+        self._dimensions[contract_id] = dimensions
+
+    def note_useless(self, name: BlockName, block: VectorBlock | None = None) -> None:
+        """What is kept of a space is not what a snapshot sees: it is read anew, but not at once."""
+        self.forget(name, block)
+        self._note(name, self._clock() + self._patience_s)
+
+    def keep(self, name: BlockName, block: VectorBlock) -> None:
+        self.forget(name)
+        self._blocks[name] = block
+        self.size_bytes += block.size_bytes
+        while self.size_bytes > self._most_bytes:
+            self.forget(next(iter(self._blocks)))
+
+    def forget(self, name: BlockName, block: VectorBlock | None = None) -> None:
+        """The block of a name, or nothing where another than the given one has taken its place."""
+        kept = self._blocks.get(name)
+        if kept is not None and block in (None, kept):
+            del self._blocks[name]
+            self.size_bytes -= kept.size_bytes
+
+    def _note(self, name: BlockName, until: float) -> None:
+        self._asked[name] = until
+        if len(self._asked) > _MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+
+
+class Residence:
+    """What a process keeps: vectors up to `most_bytes`, words up to a quarter of that, of spaces that have at least `least_rows` texts."""
+
+    def __init__(self, most_bytes: int, *, least_rows: int = 1_000, patience_s: float = 10.0) -> None:
+        self.least_rows = least_rows
+        self.vectors = ResidentVectors(most_bytes, least_rows=least_rows, patience_s=patience_s)
+        self.words = ResidentWords(most_bytes // 4)
+        self.hits: dict[bytes, RelationshipHit] = {}

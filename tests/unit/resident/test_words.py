@@ -1,0 +1,144 @@
+"""Postings that are kept of words: the best texts are those of the formula, whatever was folded, and never those of another stamp."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonlore.db.resident_words import Bm25, KeptWords, ResidentWords, WordsName
+from commonlore.domain.ids import new_id
+
+K1, B = 1.2, 0.75
+WORDS = ("pelican", "quartz", "harbour", "ledger")
+
+
+class Posting(NamedTuple):
+    term: str
+    owner: int
+    part_no: int
+    frequency: int
+    length: int
+
+
+def an_id(owner: int) -> bytes:
+    """In another order than the numbers."""
+    return (owner * 2_654_435_761 % 2**64).to_bytes(8, "big") + owner.to_bytes(8, "big")
+
+
+def code(posting: Posting) -> int:
+    return posting.part_no << 32 | posting.frequency << 16 | posting.length
+
+
+def blocks(postings: Sequence[Posting], size: int = 3) -> list[tuple[str, bytes, bytes]]:
+    """As `array_send` writes them, a few postings a block."""
+    rows = []
+    for term in sorted({posting.term for posting in postings}):
+        of_it = [posting for posting in postings if posting.term == term]
+        for start in range(0, len(of_it), size):
+            batch = of_it[start : start + size]
+            ids = b"".join(struct.pack("!i", 16) + an_id(posting.owner) for posting in batch)
+            codes = b"".join(struct.pack("!iq", 8, code(posting)) for posting in batch)
+            head = struct.pack("!iiI", 1, 0, 2950) + struct.pack("!ii", len(batch), 1)
+            rows.append((term, head + ids, head + codes))
+    return rows
+
+
+def loose(postings: Sequence[Posting], sign: int = 1) -> list[tuple[str, int, bytes, bytes]]:
+    return [(posting.term, sign, an_id(posting.owner), struct.pack("!q", code(posting))) for posting in postings]
+
+
+def computed(formula: Bm25, postings: Sequence[Posting]) -> list[tuple[int, bytes, int]]:
+    """(score, id, best part) by the page's formula, best first."""
+    weights = dict(zip(formula.terms, formula.weights, strict=True))
+    scores = {(posting.owner, posting.part_no): 0 for posting in postings}
+    for term, owner, part_no, frequency, length in postings:
+        norm = K1 * (1 - B + B * length / formula.average_length)
+        scores[owner, part_no] += round(weights[term] * 10_000_000 * frequency / (frequency + norm))
+    best: dict[int, tuple[int, int]] = {}
+    for (owner, part_no), score in scores.items():
+        best[owner] = max(best.get(owner, (-1, 0)), (score, -part_no))
+    return sorted((-score, an_id(owner), -negative) for owner, (score, negative) in best.items())
+
+
+SOME = st.lists(
+    st.builds(Posting, st.sampled_from(WORDS), st.integers(0, 12), st.integers(0, 2), st.integers(1, 4), st.integers(1, 40)),
+    max_size=60,
+    unique_by=lambda posting: posting[:3],
+)
+
+
+def a_formula() -> Bm25:
+    return Bm25(list(WORDS), [2.5, 1.25, 0.5, 0.125], 17.5, K1, B)
+
+
+def stamps(postings: Sequence[Posting], stamp: int = 1) -> Mapping[str, int]:
+    return {term: stamp for term in WORDS if any(posting.term == term for posting in postings)}
+
+
+@given(postings=SOME, split=st.integers(0, 60), wanted=st.integers(1, 15), refused=st.sets(st.integers(0, 14)))
+def test_the_best_are_those_of_the_formula(postings: list[Posting], split: int, wanted: int, refused: set[int]) -> None:
+    """Whatever part of them no worker folded yet."""
+    kept, formula = KeptWords(1_000_000), a_formula()
+    folded, unfolded = postings[:split], postings[split:]
+    given_ = [*kept.take(stamps(folded), blocks(folded)).items(), *kept.unfolded(loose(unfolded))]
+    left = [posting for posting in postings if posting.owner not in refused]
+
+    found = kept.best(formula, given_, wanted, frozenset(map(an_id, refused)))
+
+    expected = computed(formula, left)
+    assert [(-score, key, part_no) for score, key, part_no in expected[:wanted]] == [(hit.score, hit.id, hit.part_no) for hit in found]
+    if not refused and expected:
+        tied = [row for row in expected if row[0] <= expected[min(wanted, len(expected)) - 1][0]]
+        assert [row[1] for row in tied] == [hit.id for hit in kept.best(formula, given_, wanted, with_ties=True)]
+
+
+@given(postings=SOME, gone=st.sets(st.integers(0, 12)))
+def test_postings_that_were_taken_away_count_for_nothing(postings: list[Posting], gone: set[int]) -> None:
+    """Of some documents all words are taken away, and no worker folded that yet."""
+    kept, formula = KeptWords(1_000_000), a_formula()
+    documents = [posting._replace(part_no=0) for posting in postings if posting.part_no == 0]
+    taken = [posting for posting in documents if posting.owner in gone]
+    given_ = [*kept.take(stamps(documents), blocks(documents)).items(), *kept.unfolded(loose(taken, -1))]
+
+    found = kept.best(formula, given_, 20)
+
+    expected = computed(formula, [posting for posting in documents if posting.owner not in gone])
+    assert [row[1] for row in expected] == [hit.id for hit in found]
+
+
+def test_a_word_is_read_again_under_another_stamp() -> None:
+    """A search under the old one goes on with what it was given."""
+    kept, formula = KeptWords(1_000_000), a_formula()
+    old, new = [Posting("quartz", 1, 0, 1, 5)], [Posting("quartz", 1, 0, 1, 5), Posting("quartz", 2, 0, 1, 5)]
+    first = kept.take({"quartz": 7}, blocks(old))
+
+    assert {} == kept.held({"quartz": 8})
+    second = kept.take({"quartz": 8}, blocks(new))
+
+    assert list(second) == list(kept.held({"quartz": 8}))
+    assert {} == kept.held({"quartz": 7})
+    assert (1, 2) == tuple(len(kept.best(formula, list(found.items()), 5)) for found in (first, second))
+
+
+def test_the_longest_unused_words_go_first() -> None:
+    kept = KeptWords(10_000)
+    for word in ("first", "second", "third"):
+        kept.take({word: 1}, blocks([Posting(word, owner, 0, 1, 5) for owner in range(10)]))
+    kept.held({"first": 1})
+    kept.take({"many": 1}, blocks([Posting("many", owner, 0, 1, 5) for owner in range(230)], size=100))
+
+    assert ["many"] == [word for word in ("first", "second", "third", "many") if kept.held({word: 1})]
+
+
+def test_spaces_are_forgotten_before_they_take_more_than_there_is() -> None:
+    store = ResidentWords(20_000)
+    names = [WordsName(new_id(), number, "evidence") for number in range(4)]
+    for name in names:
+        store.of(name).take({"word": 1}, blocks([Posting("word", owner, 0, 1, 5) for owner in range(18)]))
+        store.trim()
+
+    assert [False, False, True, True] == [bool(store.of(name).held({"word": 1})) for name in names]
