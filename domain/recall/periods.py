@@ -93,7 +93,8 @@ def _joined(query: str, places: list[_Place], today: date | None) -> Iterator[tu
                 yield query[place.begin : places[at + 1].close], ranged
                 at += 2
                 continue
-        yield text, _related(before, days, today)
+        if (related := _related(before, days, today)) is not None:
+            yield text, related
         at += 1
 
 
@@ -112,32 +113,34 @@ def _range(first: Days, last: Days) -> Days | None:
     return found if found.first is not None and found.end is not None and found.first < found.end else None
 
 
-def _related(before: str, days: Days, today: date | None) -> Days:
+def _related(before: str, days: Days, today: date | None) -> Days | None:
     """The days that words in front make of the days that follow, such as "since" or "the week before".
 
-    Of days without a year, the last that began by `today`.
+    Of days without a year, the last that began by `today`; how far back "until March" reaches nobody says, so it is none.
     """
     if not any(pattern.search(before) for pattern in (_BEFORE, _SINCE, _AFTER)):
         return days
     try:
-        if days.yearly is not None and (days := _latest(days, today)).yearly is not None:
+        found = _latest(days, today)
+        if found is None:
             return days
-        if (near := beside(before, days)) is not None:
+        if (near := beside(before, found)) is not None:
             return near
     except (ValueError, OverflowError):  # no such day
-        return days
+        return None
     if _BEFORE.search(before):
-        return Days(None, days.first)
-    return Days(days.first if _SINCE.search(before) else days.end, None)
+        return None if days.yearly else Days(None, found.first)
+    return Days(found.first if _SINCE.search(before) else found.end, None)
 
 
-def _latest(days: Days, today: date | None) -> Days:
-    """
+def _latest(days: Days, today: date | None) -> Days | None:
+    """Days with their year; None where it is not known.
+
     Raises:
         ValueError: the day is in no such year.
     """
     if days.yearly is None or today is None:
-        return days
+        return None if days.yearly else days
     year = today.year if days.yearly[0] <= (today.month, today.day) else today.year - 1
     return Days(date(year, *days.yearly[0]), _end_of(year, days))
 

@@ -178,6 +178,27 @@ async def test_a_retracted_text_leaves_the_summary_the_members_and_the_names(mem
     assert community["community_id"] != again["related_communities"][0]["community_id"]
 
 
+async def test_what_went_to_another_space_is_in_no_community_of_the_first(memory: Memory) -> None:
+    """B151-b. Nothing is moved by one call: it is said in the other space and taken back in the first. That it still counts there keeps it nowhere here.
+
+    At once and after the next run, for who reads the first space alone, and for the author, who reads both, in what the first space says.
+    """
+    ada, made = await published(memory)
+    bob = await memory.key(member="bob")
+    await tell(memory, ada, [ATLAS[3]], target_space="private")
+    await memory.retract(ada, made["Atlas funded_by Initech"][0])
+    for code in (["community_snapshot_stale"], []):
+        assert code or "completed" == await detect(memory, ada)
+        seen, own = [await memory.recall(holder, "Ada Lovelace works on Atlas", limit=1) for holder in (bob, ada)]
+        counts = [item["related_communities"][0]["relationship_count"] for item in (seen, own)]
+
+        assert "Initech" not in str(seen)
+        assert [3, 3] == counts
+        assert "Initech" not in str(own["related_communities"])
+        assert "Atlas is funded by Initech." in contexts(await memory.recall(ada, "Who funds Atlas? Initech"))
+        assert code == codes(seen)
+
+
 async def test_a_corrected_relationship_is_not_shown_as_it_was(memory: Memory) -> None:
     ada, made = await published(memory)
     corrected = await memory.correct(ada, made["Atlas uses PostgreSQL"][1], patch={"polarity": "-"}, reason="a test")
