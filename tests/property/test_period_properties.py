@@ -8,7 +8,13 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commonlore.domain.errors import Incorrect
+from commonlore.domain.recall.asked import TimeCue
+from commonlore.domain.recall.period import Period
 from commonlore.domain.recall.periods import find_periods
+from commonlore.domain.recall.plan import parse_intent
+from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.time import render_instant
 
 fast = settings(max_examples=200, deadline=None)
 ZONES = st.sampled_from([ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Pacific/Kiritimati")]) | st.builds(
@@ -46,3 +52,29 @@ def test_today_holds_the_moment_and_touches_yesterday_and_tomorrow(moment: datet
     assert before is None or (before.end == now.start and not before.holds(moment))
     assert after is None or (after.start == now.end and not after.holds(moment))
     assert [True, False] == [now.holds(end) for end in (now.start, now.end) if end is not None]
+
+
+BOUNDS = st.none() | st.text(max_size=30) | st.dates().map(str) | MOMENTS.map(render_instant)
+
+
+@fast
+@given(BOUNDS, BOUNDS, st.sampled_from([None, "Europe/Berlin", "Pacific/Kiritimati", "UTC", "nowhere"]))
+def test_a_stated_time_is_refused_or_goes_forward(after: str | None, before: str | None, zone: str | None) -> None:
+    """Whatever is sent: a stated refusal, or one period of instants in UTC."""
+    request = RecallRequest(query="x", time_zone=zone, time_cue=TimeCue(after=after, before=before))
+    pointers: list[str] = []
+    periods: tuple[Period, ...] = ()
+    try:
+        periods = parse_intent(request).hints.periods
+    except Incorrect as refused:
+        pointers = [problem.pointer for problem in refused.problems]
+
+    assert 1 == len(pointers) + len(periods)
+    assert {*pointers} <= {"/time_cue", "/time_cue/after", "/time_cue/before", "/time_zone"}
+    for period in periods:
+        _goes_forward(period)
+
+
+def _goes_forward(period: Period) -> None:
+    assert all(end.tzinfo is UTC for end in (period.start, period.end) if end is not None)
+    assert period.start is None or period.end is None or period.start < period.end
