@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, LiteralString, cast
+from typing import LiteralString, cast
 from uuid import UUID
 
 import psycopg
@@ -20,9 +20,10 @@ from psycopg.rows import TupleRow
 from commonlore.db.errors import stated
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence
-from commonlore.db.resident import BlockName
-from commonlore.db.resident_branches import ask_held, ask_vectors_ahead, formula_of
+from commonlore.db.resident import BlockName, Moments
+from commonlore.db.resident_branches import ask_held, ask_vectors_ahead
 from commonlore.db.resident_reading import HeldEvidence, HeldRelationships, HeldVectors, WordCounts
+from commonlore.db.search_parameters import bm25_parameters, filter_parameters, view_parameters
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import (
     FILTERED_FRONTIER,
@@ -34,17 +35,14 @@ from commonlore.db.statements import (
     PAST_FRONTIER,
 )
 from commonlore.db.vector_indexes import in_one_space
-from commonlore.db.vectors import UuidArray, as_halfvec, of_contract
-from commonlore.domain.policy import RankingPolicy
+from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.projection.vector_index import MOST_BY_INDEX, IndexUse
 from commonlore.domain.recall.contract import SpaceScale
-from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.fusion import BranchHit
 from commonlore.domain.recall.grouping import RelationshipHit
-from commonlore.domain.recall.plan import LexicalPlan, QueryVector, RetrievalPlan, SpacePlan
+from commonlore.domain.recall.plan import QueryVector, RetrievalPlan, SpacePlan
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, RelationshipBranches
 from commonlore.domain.recall.utterance import QUESTION_MARKS, Utterance
-from commonlore.domain.time import TemporalView
 
 # Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
 PARTS_PER_EVIDENCE = 2
@@ -57,6 +55,7 @@ _EXPECTED, _LEAST_PLACE = 2.5, 12
 
 
 Rows = Asked[TupleRow] | Sequence[TupleRow] | None
+Near = tuple[Sequence[TupleRow], Moments]
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ class _Asked:
     evidence: HeldEvidence | None = None
     relationships: HeldRelationships | None = None
     lexical: Rows = None
-    near: Rows = None
+    near: Rows | Near = None
     words: Rows = None
     meaning: Rows = None
 
@@ -219,7 +218,7 @@ class Frontier:
         return found
 
     def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> Asked[TupleRow]:
-        ids = UuidArray.of_ids({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
+        ids = list({key.int: key for branch in (evidence.lexical, evidence.vector) for key, _, _ in branch}.values())
         if plan.reads_hints:
             return self._ask(FRONTIER["evidence_said"], evidence_ids=ids, question_marks=list(QUESTION_MARKS))
         return self._ask(FRONTIER["evidence_turns"], evidence_ids=ids)
@@ -230,7 +229,7 @@ class Frontier:
             return None
         return self._ask(
             _frontier(plan, space_plan)["evidence_lexical"],
-            **_bm25(lexical, plan.policy),
+            **bm25_parameters(lexical, plan.policy),
             known_evidence_ids=list(plan.intent.known_evidence_ids),
             present=plan.intent.view.is_present,
             **filter_parameters(plan.intent.filter),
@@ -275,7 +274,7 @@ class Frontier:
             return None
         return self._ask(
             _frontier(plan, space_plan)["relationship_lexical"],
-            **_bm25(lexical, plan.policy),
+            **bm25_parameters(lexical, plan.policy),
             **view_parameters(plan.intent.view),
             entity_ids=list(plan.intent.expand_from_entity_ids),
             **filter_parameters(plan.intent.filter),
@@ -305,32 +304,6 @@ def _near(plan: RetrievalPlan, depth: int) -> int:
     """Documents whose relationships are looked up. A filter or another time may refuse most of them, so then it is all."""
     selective = plan.intent.expand_from_entity_ids or plan.intent.filter.narrows_relationships or not plan.intent.view.is_present
     return _ALL if selective else depth * DOCUMENTS_PER_RELATIONSHIP
-
-
-def _bm25(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:
-    return formula_of(lexical, policy)._asdict()
-
-
-def view_parameters(view: TemporalView) -> dict[str, Any]:
-    return {"valid_at": view.valid_at, "known_at": view.known_at}
-
-
-def filter_parameters(narrowed: RecallFilter) -> dict[str, Any]:
-    ends = {"subject_ids": list(narrowed.subject_entity_ids), "object_ids": list(narrowed.object_entity_ids)}
-    if narrowed is NO_FILTER:
-        return ends
-    occurred_from, occurred_to = narrowed.occurred
-    return {
-        **ends,
-        "labels": narrowed.labels,
-        "sources": narrowed.sources,
-        "authorities": list(narrowed.authorities),
-        "occurred_from": occurred_from,
-        "occurred_to": occurred_to,
-        "predicates": narrowed.predicate_keys(),
-        "polarity": narrowed.polarity,
-        "scopes": narrowed.scopes,
-    }
 
 
 def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
@@ -376,15 +349,19 @@ def _bound_place(parts: int, part_depth: int, sample: int) -> int:
     return place if 2 * place <= sample <= parts else 0
 
 
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> EvidenceBranches:
+async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows | Near, depth: int) -> EvidenceBranches:
     """A vector branch is also cut when the parts it looked at were not all there are."""
-    first, second = await _rows(lexical), await _rows(near)
+    first, (second, scale) = await _rows(lexical), near if isinstance(near, tuple) else _split_near(await _rows(near))
     cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > _part_depth(space_plan, depth))
-    mean, deviation = second[0][3:] if second else (None, None)
-    hits = [(key, part_no, score) for key, part_no, score, _, _ in second]
+    mean, deviation = scale if second else (None, None)
     return EvidenceBranches(
-        cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], hits), full=cut, scale=SpaceScale(space_plan.texts, mean, deviation)
+        cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut, scale=SpaceScale(space_plan.texts, mean, deviation)
     )
+
+
+def _split_near(rows: Sequence[TupleRow]) -> Near:
+    """The hits of a vector branch, and the mean and the deviation that stand in each row."""
+    return [row[:3] for row in rows], Moments(*rows[0][3:]) if rows else Moments(None, None)
 
 
 async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:

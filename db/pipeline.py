@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from types import TracebackType
@@ -24,8 +24,10 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import DictRow, TupleRow
 from psycopg.waiting import Ready, Wait
 
+from commonlore.db.arrays import array_of
+
 Row = TypeVar("Row", DictRow, TupleRow)
-_PLACE = re.compile(r"%(?:%|\((\w+)\)s)")
+_PLACE = re.compile(r"%(?:%|\((\w+)\)s(?=(?:::(\w+\[\]))?))")
 # Statements that a connection keeps prepared, as many as psycopg of its own; those of a vector index hold the number of a space, so there is no end of them.
 MOST_PREPARED = 100
 _FAILED, _SKIPPED = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE), ExecStatus.PIPELINE_ABORTED
@@ -142,14 +144,9 @@ class Pipeline:
         await self.connection.wait(self._exchange(None))
 
     def _ask(self, statement: LiteralString, parameters: Mapping[str, object], read: Callable[[abc.Transformer, PGresult], list[Row]]) -> Asked[Row]:
-        query, names = _compiled(statement)
+        query, casts = _compiled(statement)
         asked = Asked(self, read)
-        given = [parameters[name] for name in names]
-        # A number in the database's own form would have a type by its size, and the statement a plan for each.
-        values = self.transformer.dump_sequence(given, [PyFormat.TEXT if isinstance(value, (int, list)) else PyFormat.AUTO for value in given])
-        formats, oids = self.transformer.formats or (), self.transformer.types or ()
-        # The cast of a parameter says its type; what is in the database's own form says it itself.
-        types = tuple(oid if form == Format.BINARY else 0 for oid, form in zip(oids, formats, strict=True))
+        values, formats, types = self._dumped([parameters[name] for name in casts], list(casts.values())) if casts else ((), (), ())
         name = self._prepared(statement, query, types)
         if name is None:
             self._pgconn.send_query_params(query, values, param_types=types, param_formats=formats, result_format=Format.BINARY)
@@ -157,6 +154,22 @@ class Pipeline:
             self._pgconn.send_query_prepared(name, values, param_formats=formats, result_format=Format.BINARY)
         self._sent.append((asked, asked.take))
         return asked
+
+    def _dumped(self, given: list[object], casts: list[str]) -> tuple[Sequence[Any], Sequence[Format], tuple[int, ...]]:
+        """Parameters as they are sent: values, formats, and the types of those whose form says it. The cast of any other says its type."""
+        arrays: dict[int, bytes] = {}
+        for place, value in enumerate(given):
+            if type(value) is list and (array := array_of(value, casts[place])) is not None:
+                arrays[place], given[place] = array, None
+        # A number in the database's own form would have a type by its size, and the statement a plan for each.
+        values = list(self.transformer.dump_sequence(given, [PyFormat.TEXT if isinstance(value, (int, list)) else PyFormat.AUTO for value in given]))
+        formats, types = list(self.transformer.formats or ()), list(self.transformer.types or ())
+        for place, form in enumerate(formats):
+            if form != Format.BINARY:
+                types[place] = 0
+        for place, array in arrays.items():
+            values[place], formats[place], types[place] = array, Format.BINARY, 0
+        return values, formats, tuple(types)
 
     def _prepared(self, statement: str, query: bytes, types: tuple[int, ...]) -> bytes | None:
         """The name under which the server has the statement, once it has read what was sent; None on a connection that prepares none."""
@@ -210,14 +223,18 @@ class Pipeline:
 
 
 @lru_cache(maxsize=2_000)
-def _compiled(statement: LiteralString) -> tuple[bytes, tuple[str, ...]]:
-    """The statement with numbered parameters, and the name of each."""
-    names: dict[str, int] = {}
+def _compiled(statement: LiteralString) -> tuple[bytes, dict[str, str]]:
+    """The statement with numbered parameters, and the type of array that each is first cast to, where it is one."""
+    numbers: dict[str, int] = {}
+    casts: dict[str, str] = {}
 
     def numbered(found: re.Match[str]) -> str:
-        return f"${names.setdefault(found[1], len(names) + 1)}" if found[1] else "%"
+        if not found[1]:
+            return "%"
+        casts.setdefault(found[1], found[2] or "")
+        return f"${numbers.setdefault(found[1], len(numbers) + 1)}"
 
-    return _PLACE.sub(numbered, statement).encode(), tuple(names)
+    return _PLACE.sub(numbered, statement).encode(), casts
 
 
 def _tuples(transformer: abc.Transformer, result: PGresult) -> list[TupleRow]:

@@ -15,15 +15,15 @@ from psycopg.rows import DictRow
 from commonlore.db.communities import communities, seeded_groups
 from commonlore.db.conflict_views import touched_cases
 from commonlore.db.errors import stated
-from commonlore.db.frontier import Frontier, view_parameters
+from commonlore.db.frontier import Frontier
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence
 from commonlore.db.resident_reading import WordCounts
+from commonlore.db.search_parameters import view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.statements import FRONTIER, HISTORY, HYDRATE, STATISTICS_WITHOUT_WORDS
-from commonlore.db.vectors import UuidArray
 from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.errors import CommonloreError, Fault
@@ -196,8 +196,8 @@ class PostgresRecallSnapshot:
                 **view_parameters(intent.view),
                 withheld=self.actor.unclaimed_evidence == "withheld",
                 equivalents=_EQUIVALENTS + 1,
-                evidence_ids=UuidArray.of_ids(hits),
-                wanted_ids=UuidArray.of_ids([key for key, _ in pairs]),
+                evidence_ids=list(hits),
+                wanted_ids=[key for key, _ in pairs],
                 wanted_parts=[number for _, number in pairs],
             )
 

@@ -1,15 +1,14 @@
 """Vectors of the spaces that are asked often, kept in the process: the nearest to a query, as the database would find them.
 
-Exact to the last bit: candidates are found by 8-bit numbers, whose sums are the same on every processor, with a bound on what rounding
-took away; those that may be among the nearest are then measured in the order of additions that the database's own vector arithmetic has.
+Exact to the last bit: all are measured in whichever order the processor adds up best, with a bound on what rounding does in any order;
+those that may be among the nearest are then measured in the order of additions that the database's own vector arithmetic has.
 Whether it has that order is looked at each time a space is read: a block whose distances are not those of the database is not kept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -21,14 +20,12 @@ from numpy.typing import NDArray
 from commonlore.domain.ports import Vectors
 
 Frontier = Literal["evidence", "relationship"]
-Small = NDArray[np.int8]
+Halves = NDArray[np.float16]
 Places = NDArray[np.intp]
 _UNIT = 2.0**-24
 # Wanted beside what is wanted: some may be refused.
 SLACK = 16
 _ID_BYTES = 16
-# Rows that are made small at once.
-_ROWS_AT_ONCE = 4_096
 # Before the coordinates of a vector: how many they are, and a word that says nothing.
 _HEAD_WORDS = 2
 # Sums that the database's arithmetic keeps side by side.
@@ -66,16 +63,11 @@ class Arrivals(NamedTuple):
         return frozenset(np.frombuffer(self.arrived, ">i8").tolist())
 
 
-class Hit(NamedTuple):
-    """A vector that is near: whose it is, which part, and the inner product, higher is better."""
-
-    id: bytes
-    part_no: int
-    score: float
+# A vector that is near, or a text that holds words: whose it is, which part, and its score, higher is better.
+Hit = tuple[UUID, int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(NamedTuple):
     """Mean and standard deviation of a query's inner products over the sample of a space; None where it has none."""
 
     mean: float | None
@@ -95,14 +87,12 @@ class VectorBlock:
         self.held: frozenset[int] = frozenset()
         self.count = 0
         self._capacity = _capacity(rows)
-        self._rows: Vectors = np.empty((self._capacity, dimensions), np.float32)
-        self._small: Small = np.empty((self._capacity, dimensions), np.int8)
-        self._scales: Vectors = np.empty(self._capacity, np.float32)
+        self._rows: Halves = np.empty((self._capacity, dimensions), np.float16)
         self._order: NDArray[np.void] = np.empty(self._capacity, _ORDER)
-        self._ids: list[bytes] = []
+        self._ids: NDArray[np.object_] = np.empty(self._capacity, object)
         self._place: dict[tuple[bytes, int], int] = {}
         self._parts: dict[bytes, int] = {}
-        self._longest = self._farthest = 0.0
+        self._longest = 0.0
         self._sample: tuple[int, int, Vectors] | None = None
         self._added_up: Callable[[Vectors], Vectors] = _by_halves
 
@@ -116,7 +106,7 @@ class VectorBlock:
             arrived = np.frombuffer(found.arrived, ">i8")
             # Another recall may have added the same since this one asked: all that is below the mark by now, and what is held.
             new = (arrived >= self.mark) & ~np.isin(arrived, list(self.held))
-            rows = _floats(found.vectors, self.dimensions)
+            rows = _halves_in(found.vectors, self.dimensions)
             if rows is None or not self._put(found, rows, np.flatnonzero(new)):
                 return False
             self.held |= frozenset(arrived[new].tolist())
@@ -125,38 +115,42 @@ class VectorBlock:
             self.held = frozenset(number for number in self.held if number >= self.mark)
         return True
 
-    def _put(self, found: Arrivals, rows: Vectors, new: Places) -> bool:
+    def _put(self, found: Arrivals, rows: Halves, new: Places) -> bool:
         """Each of the new rows in the place of its vector, which is a new one at the end where it had none."""
         part_nos, places = np.frombuffer(found.part_nos, ">i4").tolist(), np.empty(len(new), np.intp)
         for number, row in enumerate(new.tolist()):
             key = _id_at(found, row)
             place = self._place.setdefault((key, part_nos[row]), len(self._place))
-            if place == len(self._ids):
-                if place == self._capacity:
+            if place >= self.count:
+                if place >= self._capacity:
                     return False
-                self._ids.append(key)
+                self.count = place + 1
+                self._ids[place] = UUID(bytes=key)
                 self._parts[key] = self._parts.get(key, 0) + 1
                 self._order[place] = (*_halves_of(key), part_nos[row])
             places[number] = place
         self._rows[places] = rows[new]
-        for start in range(0, len(places), _ROWS_AT_ONCE):
-            self._shrink(places[start : start + _ROWS_AT_ONCE])
-        self.count, self._sample = len(self._ids), None
+        if len(places):
+            self._longest = max(self._longest, _longest(rows[new]))
+        self._sample = None
         return True
 
     def measures_as(self, found: Arrivals) -> bool:
         """Whether the block has the distances from the first vector that the database sent with the whole space, in one of the orders that
         its builds add up in; the block measures in that order from then on."""
-        first = _floats(found.first, self.dimensions)
+        first = _halves_in(found.first, self.dimensions)
         theirs = np.frombuffer(found.distances, ">f8")
         if first is None or len(theirs) != self.count:
             return False
         part_nos = np.frombuffer(found.part_nos, ">i4").tolist()
         places = np.array([self._place[_id_at(found, row), part_no] for row, part_no in enumerate(part_nos)], np.intp)
-        rows = self._rows[places]
+        # A processor that adds up 16-bit floats as such is out of the bound by far.
+        if np.abs(self._roughly(first[0])[places] + theirs).max() > self._error(first[0]):
+            return False
+        rows, query = _floats(self._rows[places]), _floats(first[0])
         for added_up in _ORDERS_OF_LANES:
             self._added_up = added_up
-            if np.array_equal(self._scores(rows, first[0]).astype(np.float64), -theirs):
+            if np.array_equal(self._scores(rows, query).astype(np.float64), -theirs):
                 return True
         return False
 
@@ -165,20 +159,26 @@ class VectorBlock:
 
         `with_ties`: and all that are as near as the last of them.
         """
-        asked = query.astype(np.float16).astype(np.float32)
+        asked = query.astype(np.float16)
         looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
         near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at)
-        scores = self._scores(self._rows[near], asked)
+        scores = self._scores(_floats(self._rows[near]), _floats(asked))
         order = self._order[near]
         ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
         if len(ranked) > looked_at:
             least = scores[ranked[looked_at - 1]]
             ranked = ranked[: int(np.count_nonzero(scores >= least)) if with_ties else looked_at]
-        hits = [
-            Hit(self._ids[place], part_no, score)
-            for place, part_no, score in zip(near[ranked].tolist(), order["part_no"][ranked].tolist(), scores[ranked].tolist(), strict=True)
-        ]
-        return [hit for hit in hits if hit.id not in refused][:wanted] if refused else hits
+        hits = list(zip(self._ids[near[ranked]].tolist(), order["part_no"][ranked].tolist(), scores[ranked].tolist(), strict=True))
+        return [hit for hit in hits if hit[0].bytes not in refused][:wanted] if refused else hits
+
+    def best_parts(self, hits: list[Hit], wanted: int) -> list[Hit]:
+        """Of nearest-first hits the first of each owner, at most `wanted`."""
+        if len(self._parts) == self.count:
+            return hits[:wanted]
+        first: dict[UUID, Hit] = {}
+        for hit in hits:
+            first.setdefault(hit[0], hit)
+        return list(first.values())[:wanted]
 
     def moments(self, query: Vectors, sample: int) -> Moments:
         """Of the query's products with the first parts of the `sample` owners whose ids end lowest; sums as PostgreSQL's `avg` and `stddev_pop`
@@ -188,36 +188,25 @@ class VectorBlock:
             firsts = np.flatnonzero(order["part_no"] == 0)
             ends = order["low"][firsts] & np.uint64(0xFFFFFFFFFFFF)
             chosen = firsts[np.lexsort((order["low"][firsts], order["high"][firsts], ends))[:sample]]
-            self._sample = self.count, sample, self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]]
+            self._sample = self.count, sample, _floats(self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]])
         rows = self._sample[2]
         if not len(rows):
             return Moments(None, None)
-        values = self._scores(rows, query.astype(np.float16).astype(np.float32)).astype(np.float64)
+        values = self._scores(rows, _floats(query.astype(np.float16))).astype(np.float64)
         sums, numbers = np.add.accumulate(values), np.arange(1.0, len(values) + 1)
         apart = values[1:] * numbers[1:] - sums[1:]
         squares = np.add.accumulate(apart * apart / (numbers[1:] * numbers[:-1]))
         return Moments(float(sums[-1] / numbers[-1]), math.sqrt(float(squares[-1]) / len(values)) if len(squares) else 0.0)
 
-    def _possible(self, asked: Vectors, wanted: int) -> Places:
-        """Rows that hold every vector that may be among the wanted ones: a few more than those."""
-        error = self._error(asked)
-        near = self._roughly_nearest(asked, wanted, 4 * error)
-        # Not `@`: of so many rows the library of linear algebra wakes a thread for each core, which then waits busily.
-        scores = np.einsum("ij,j->i", self._rows[near], asked)
-        least = float(np.partition(scores, len(near) - wanted)[len(near) - wanted])
-        possible: Places = near[scores >= np.float64(least - 2 * error)]
-        return possible
+    def _possible(self, asked: Halves, wanted: int) -> Places:
+        """Rows that hold every vector that may be among the wanted ones: hardly more than those."""
+        rough = self._roughly(asked)
+        least = float(np.partition(rough, self.count - wanted)[self.count - wanted])
+        return np.flatnonzero(rough >= least - 2 * self._error(asked))
 
-    def _roughly_nearest(self, asked: Vectors, wanted: int, margin: float) -> Places:
-        """Rows that hold every vector whose product is at least the `wanted`-th greatest less the margin, by the bound of Cauchy and Schwarz:
-        what rounding took from two vectors changes their product by no more than the lengths of what it took."""
-        small, scales = _small(asked[None])
-        sums = np.asarray(simsimd.cdist(small, self._small[: self.count], metric="dot", out_dtype="float64"))[0]
-        rough = sums * self._scales[: self.count] * float(scales[0])
-        lost = _length(asked - small[0] * scales[0])
-        bound = lost * self._longest + (_length(asked) + lost) * self._farthest
-        least = np.partition(rough, self.count - wanted)[self.count - wanted]
-        return np.flatnonzero(rough >= least - 2 * bound - margin)
+    def _roughly(self, asked: Halves) -> NDArray[np.float64]:
+        products: NDArray[np.float64] = np.asarray(simsimd.cdist(asked[None], self._rows[: self.count], metric="dot", out_dtype="float64"))[0]
+        return products
 
     def _scores(self, rows: Vectors, asked: Vectors) -> Vectors:
         """Inner products as pgvector has them with FMA: eight sums side by side, which are added up, then what is left over.
@@ -234,16 +223,9 @@ class VectorBlock:
             scores = scores + row
         return scores
 
-    def _shrink(self, places: Places) -> None:
-        """Fill in the 8-bit form of some rows."""
-        rows = self._rows[places]
-        self._small[places], self._scales[places] = _small(rows)
-        self._longest = max(self._longest, _length(rows))
-        self._farthest = max(self._farthest, _length(rows - self._small[places] * self._scales[places, None]))
-
-    def _error(self, asked: Vectors) -> float:
+    def _error(self, asked: Halves) -> float:
         """How far two sums of the same products of 32-bit floats can lie apart, rounded in some order."""
-        return 2 * (self.dimensions + 4) * _UNIT * self._longest * _length(asked)
+        return 2 * (self.dimensions + 4) * _UNIT * self._longest * _longest(asked[None])
 
 
 _ORDER = np.dtype([("high", np.uint64), ("low", np.uint64), ("part_no", np.int32)])
@@ -267,20 +249,12 @@ def _capacity(rows: int) -> int:
 
 def block_bytes(rows: int, dimensions: int, *, spare: bool = True) -> int:
     """What a block of so many rows takes."""
-    return (_capacity(rows) if spare else rows) * (5 * dimensions + 4 + _ORDER.itemsize + _ROW_BYTES)
+    return (_capacity(rows) if spare else rows) * (2 * dimensions + _ORDER.itemsize + _ROW_BYTES)
 
 
 def _halves_of(key: bytes) -> tuple[int, int]:
     """An id as two numbers that sort as it does."""
     return int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
-
-
-def best_parts(hits: Sequence[Hit], wanted: int) -> list[Hit]:
-    """Of nearest-first hits the first of each owner, at most `wanted`."""
-    first: dict[bytes, Hit] = {}
-    for hit in hits:
-        first.setdefault(hit.id, hit)
-    return list(first.values())[:wanted]
 
 
 def _by_halves(sums: Vectors) -> Vectors:
@@ -306,7 +280,7 @@ def _id_at(found: Arrivals, row: int) -> bytes:
     return found.ids[row * _ID_BYTES : (row + 1) * _ID_BYTES]
 
 
-def _floats(vectors: bytes, dimensions: int) -> Vectors | None:
+def _halves_in(vectors: bytes, dimensions: int) -> Halves | None:
     """From the database's own form of halfvecs: two 16-bit words, then the coordinates, all with the high byte first."""
     words = np.frombuffer(vectors, np.uint16)
     if len(words) % (dimensions + _HEAD_WORDS):
@@ -314,22 +288,20 @@ def _floats(vectors: bytes, dimensions: int) -> Vectors | None:
     rows = words.reshape(-1, dimensions + _HEAD_WORDS)
     if not (rows[:, 0] == np.array(dimensions, ">u2").view(np.uint16)).all():
         return None
-    return _halves()[rows[:, _HEAD_WORDS:]]
+    return rows[:, _HEAD_WORDS:].byteswap().view(np.float16)
+
+
+def _floats(halves: Halves) -> Vectors:
+    """Each as it is: looking up is twice as fast as converting."""
+    return _every_half()[halves.view(np.uint16)]
 
 
 @cache
-def _halves() -> Vectors:
-    """Every half float by its two bytes as they come: looking up is twice as fast as converting."""
-    return np.arange(1 << 16, dtype=np.uint16).view(">f2").astype(np.float32)
+def _every_half() -> Vectors:
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
-def _small(rows: Vectors) -> tuple[Small, Vectors]:
-    """Each row as 8-bit numbers and what they are to be multiplied by."""
-    scales = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-30)) / np.float32(127)
-    return np.rint(rows / scales[:, None]).astype(np.int8), scales
-
-
-def _length(rows: Vectors) -> float:
-    """The length of a row, or the greatest of several, rounding included."""
-    squares = np.einsum("...i,...i->...", rows, rows, dtype=np.float64)
-    return float(np.sqrt(squares.max())) * 1.001
+def _longest(rows: Halves) -> float:
+    """The greatest length of some rows, rounding included."""
+    floats = _floats(rows)
+    return float(np.sqrt(np.einsum("ij,ij->i", floats, floats, dtype=np.float64).max())) * 1.001

@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from uuid import UUID
 
 from psycopg.rows import TupleRow
 
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence, ResidentVectors
-from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, VectorBlock, best_parts, made_block
-from commonlore.db.resident_words import Bm25, KeptWords, Posted, ResidentWords, WordHit, WordsName
+from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, Moments, VectorBlock, made_block
+from commonlore.db.resident_words import Bm25, KeptWords, Posted, ResidentWords, WordsName
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import RESIDENT
-from commonlore.db.vectors import UuidArray, of_contract
+from commonlore.db.vectors import of_contract
 from commonlore.domain.ports import Vectors
 from commonlore.domain.recall.grouping import RelationshipHit
 
@@ -102,7 +101,7 @@ class HeldWords:
     asked: Asked[TupleRow] | None
     unfolded: Asked[TupleRow] | None
 
-    async def best(self, wanted: int, refused: frozenset[bytes] = frozenset(), *, with_ties: bool = False) -> list[WordHit]:
+    async def best(self, wanted: int, refused: frozenset[bytes] = frozenset(), *, with_ties: bool = False) -> list[Hit]:
         """As `KeptWords.best`, over the words of the formula as the open snapshot sees them."""
         if self.asked is not None:
             self.found += self.kept.take(self.lacking, await self.asked.fetchall()).items()
@@ -139,24 +138,22 @@ class HeldEvidence:
     refused: frozenset[bytes]
     _gate: frozenset[bytes] | None = field(default=None, init=False)
 
-    async def lexical(self, depth: int) -> list[TupleRow] | None:
+    async def lexical(self, depth: int) -> list[Hit] | None:
         """Rows as those of `evidence_lexical`."""
         gate = await self._gated()
         if gate is None:
             return None
-        return [(uuid_of(hit.id), hit.part_no, hit.score) for hit in await self.words.best(depth, gate)]
+        return await self.words.best(depth, gate)
 
-    async def near(self, vector: Vectors, *, parts: int, part_depth: int, depth: int, sample: int) -> list[TupleRow] | None:
-        """Rows as those of `evidence_vector`."""
+    async def near(self, vector: Vectors, *, parts: int, part_depth: int, depth: int, sample: int) -> tuple[list[Hit], Moments] | None:
+        """The first columns of the rows of `evidence_vector`, and the others, which are the same in each."""
         gate = await self._gated()
         if self.vectors is None or gate is None:
             return None
         block = await self.vectors.block_of(parts)
         if block is None or len(vector) != block.dimensions:
             return None
-        moments = block.moments(vector, sample)
-        hits = best_parts(block.nearest(vector, part_depth, gate), depth)
-        return [(uuid_of(hit.id), hit.part_no, hit.score, moments.mean, moments.deviation) for hit in hits]
+        return block.best_parts(block.nearest(vector, part_depth, gate), depth), block.moments(vector, sample)
 
     async def _gated(self) -> frozenset[bytes] | None:
         """The texts that may not be found; None where they are too many, or on their way out of the database."""
@@ -179,12 +176,12 @@ class HeldRelationships:
     residence: Residence
     words: HeldWords
     vectors: HeldVectors | None
-    _lexical: list[WordHit] = field(default_factory=list, init=False)
+    _lexical: list[Hit] = field(default_factory=list, init=False)
     _near: list[Hit] | None = field(default=None, init=False)
     _rest: bool = field(default=False, init=False)
-    _counting: Asked[TupleRow] | None = field(default=None, init=False)
+    _refused: Asked[TupleRow] | None = field(default=None, init=False)
     _unknown: Asked[TupleRow] | None = field(default=None, init=False)
-    _hits: dict[bytes, RelationshipHit] = field(default_factory=dict, init=False)
+    _hits: dict[UUID, RelationshipHit] = field(default_factory=dict, init=False)
 
     @property
     def has_near(self) -> bool:
@@ -202,16 +199,16 @@ class HeldRelationships:
             if block is not None and len(vector) == block.dimensions:
                 self._near = block.nearest(vector, depth + SLACK, with_ties=True)
                 self._rest = len(self._near) < block.count
-        ids = list(dict.fromkeys(hit.id for hit in [*self._lexical, *(self._near or ())]))
+        ids = list(dict.fromkeys([hit[0] for hit in self._lexical] + [hit[0] for hit in self._near or ()]))
         if not ids:
             return
         if len(self.residence.hits) > _MOST_HITS:
             self.residence.hits = {}  # other searches go on with the old ones
         self._hits = self.residence.hits
-        self._counting = self.transaction.ask_tuples(RESIDENT["read_counting"], relationship_ids=UuidArray.of_keys(ids))
+        self._refused = self.transaction.ask_tuples(RESIDENT["read_not_counting"], relationship_ids=ids)
         unknown = [key for key in ids if key not in self._hits]
         if unknown:
-            self._unknown = self.transaction.ask_tuples(RESIDENT["read_hits"], relationship_ids=UuidArray.of_keys(unknown))
+            self._unknown = self.transaction.ask_tuples(RESIDENT["read_hits"], relationship_ids=unknown)
 
     async def lexical(self, depth: int) -> list[RelationshipHit] | None:
         """Rows as those of `relationship_lexical`; None where too few of the candidates count."""
@@ -221,28 +218,22 @@ class HeldRelationships:
         """Rows as those of `relationship_vector`."""
         return await self._ranked(self._near, depth, are_all=not self._rest)
 
-    async def _ranked(self, found: Sequence[WordHit | Hit] | None, depth: int, *, are_all: bool) -> list[RelationshipHit] | None:
+    async def _ranked(self, found: Sequence[Hit] | None, depth: int, *, are_all: bool) -> list[RelationshipHit] | None:
         if found is None:
             return None
         if not found:
             return []
-        assert self._counting is not None
-        ((ids,),) = await self._counting.fetchall()
-        counting, hits = set(_split(ids)), self._hits
+        assert self._refused is not None
+        refused, hits = {key for (key,) in await self._refused.fetchall()}, self._hits
         if self._unknown is not None:
-            hits |= {row[0].bytes: RelationshipHit(*row) for row in await self._unknown.fetchall()}
+            hits |= {row[0]: RelationshipHit(*row) for row in await self._unknown.fetchall()}
             self._unknown = None
-        ranked = [(-hit.score, hits[hit.id].known_from, hit.id) for hit in found if hit.id in counting]
+        counting = [hit for hit in found if hit[0] not in refused] if refused else found
+        ranked = [(-score, hits[key].known_from, key.int, key) for key, _, score in counting]
         if len(ranked) < depth and not are_all:
             return None
         ranked.sort()
         return [hits[key] for *_, key in ranked[:depth]]
-
-
-@lru_cache(maxsize=100_000)
-def uuid_of(key: bytes) -> UUID:
-    """An id as the domain has it: a recall has hundreds, and mostly the same ones."""
-    return UUID(bytes=key)
 
 
 def _split(ids: bytes | None) -> list[bytes]:

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from commonlore.db.resident import Frontier
+from commonlore.db.resident import Frontier, Hit
 
 Numbers = NDArray[np.int64]
 _ID_BYTES = 16
@@ -46,14 +46,6 @@ class Posted(NamedTuple):
     sign: int = 1
 
 
-class WordHit(NamedTuple):
-    """A text that holds some of the words: its best part, and its score."""
-
-    id: bytes
-    part_no: int
-    score: float
-
-
 class Bm25(NamedTuple):
     """What the formula takes beside the postings; `weights` as `evidence_lexical` has them."""
 
@@ -75,7 +67,7 @@ class KeptWords:
         self._ids: list[bytes] = []
         self._owner_of: list[int] = []
         self._part_nos: list[int] = []
-        self._arrays: tuple[Numbers, Numbers, NDArray[np.uint64], NDArray[np.uint64]] | None = None
+        self._arrays: _Columns | None = None
         self._postings = 0
 
     @property
@@ -120,14 +112,15 @@ class KeptWords:
         refused: Collection[bytes] = (),
         *,
         with_ties: bool = False,
-    ) -> list[WordHit]:
+    ) -> list[Hit]:
         """The `wanted` best texts without those that are refused, each by its best part, the lowest of several. Ties: id.
 
         `with_ties`: and all that are as good as the last of them.
         """
         pieces, scores = self._scored(formula, postings)
-        owner_of, part_nos, high, low = self._columns()
-        ranked = scores * (1 << 20) + ((1 << 20) - 1 - part_nos[pieces])
+        columns = self._columns()
+        owner_of, high, low = columns.owner_of, columns.high, columns.low
+        ranked = scores * (1 << 20) + ((1 << 20) - 1 - columns.part_nos[pieces])
         best = np.full(len(self._ids), -1, np.int64)
         if len(self._numbers) == len(self._ids):
             best[owner_of[pieces]] = ranked
@@ -142,10 +135,7 @@ class KeptWords:
             owners, values = owners[enough], values[enough]
         order = np.lexsort((low[owners], high[owners], -values))[: len(owners) if with_ties else wanted]
         lowest = (1 << 20) - 1 - (best[owners[order]] & ((1 << 20) - 1))
-        return [
-            WordHit(self._ids[owner], part_no, float(value))
-            for owner, part_no, value in zip(owners[order].tolist(), lowest.tolist(), values[order].tolist(), strict=True)
-        ]
+        return list(zip(columns.ids[owners[order]].tolist(), lowest.tolist(), values[order].astype(np.float64).tolist(), strict=True))
 
     def _scored(self, formula: Bm25, postings: Sequence[tuple[str, Posted]]) -> tuple[Numbers, Numbers]:
         """The pieces that hold a word, and the score of each. A piece whose postings were all taken away holds none."""
@@ -194,12 +184,25 @@ class KeptWords:
             self._owner_of.append(owner)
             self._part_nos.append(int.from_bytes(key[_ID_BYTES:], "big"))
 
-    def _columns(self) -> tuple[Numbers, Numbers, NDArray[np.uint64], NDArray[np.uint64]]:
-        """By piece its owner and part, by owner the halves of its id, which sort as it does."""
+    def _columns(self) -> _Columns:
         if self._arrays is None:
             halves = np.frombuffer(b"".join(self._ids), ">u8").astype(np.uint64).reshape(-1, 2)
-            self._arrays = np.array(self._owner_of, np.int64), np.array(self._part_nos, np.int64), halves[:, 0].copy(), halves[:, 1].copy()
+            ids = np.empty(len(self._ids), object)
+            ids[:] = [UUID(bytes=key) for key in self._ids]
+            self._arrays = _Columns(
+                np.array(self._owner_of, np.int64), np.array(self._part_nos, np.int64), ids, halves[:, 0].copy(), halves[:, 1].copy()
+            )
         return self._arrays
+
+
+class _Columns(NamedTuple):
+    """By piece its owner and part; by owner the id, and its halves, which sort as it does."""
+
+    owner_of: Numbers
+    part_nos: Numbers
+    ids: NDArray[np.object_]
+    high: NDArray[np.uint64]
+    low: NDArray[np.uint64]
 
 
 _NONE: Numbers = np.empty(0, np.int64)

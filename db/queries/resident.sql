@@ -119,19 +119,22 @@ from (
     limit %(most)s::int
 ) x;
 
--- name: read_counting
--- Which of some relationships count now, in one row.
-select string_agg(uuid_send(r.relationship_id), '') as ids
-from commonlore.relationship r
-where r.relationship_id = any(%(relationship_ids)s::uuid[]) and {eligible}
-  and r.owner_profile_id <> all(array(
-      select o.profile_id from commonlore.profile o
-      where o.retired_at is not null
-        and o.team_id = %(team_id)s::uuid -- tenant
-  ))
-  and r.team_id = %(team_id)s::uuid -- tenant
-  and r.space_epoch = %(space_epoch)s::bigint -- tenant
-;
+-- name: read_not_counting
+-- Which of some relationships do not count now. Each is looked up by the key of `relationship`.
+select w.relationship_id
+from unnest(%(relationship_ids)s::uuid[]) as w (relationship_id)
+where not exists (
+    select from commonlore.relationship r
+    where r.relationship_id = w.relationship_id and {eligible}
+      and r.owner_profile_id <> all(array(
+          select o.profile_id from commonlore.profile o
+          where o.retired_at is not null
+            and o.team_id = %(team_id)s::uuid -- tenant
+      ))
+      and r.team_id = %(team_id)s::uuid -- tenant
+      and r.space_epoch = %(space_epoch)s::bigint -- tenant
+    offset 0
+);
 
 -- name: read_hits
 -- What a recall keeps of relationships that it found: neither changes as long as they are there.

@@ -354,6 +354,7 @@ async def test_other_times_reconstruct_lifecycle_and_conflicts(memory: Memory) -
 
 async def test_required_failures_fail_and_optional_ones_are_stated(own: Memory) -> None:
     """Invariant 16. A broken shared evidence branch, hydration, trace or key is an error; any other loss is one stated line."""
+    own = own.without_residence()  # which needs no rows of what it keeps
     ann = await own.key()
     for space in ("team_shared", "private"):
         ids = await likers(own, ann, f"Zoe {space}", target_space=space)

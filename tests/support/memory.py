@@ -177,6 +177,11 @@ class Memory:
         adapters = replace(self.adapters, embedder=embedder)
         return replace(self, adapters=adapters, operations=MemoryOperations(adapters))
 
+    def without_residence(self) -> Memory:
+        """The same memory, seen by a process that keeps nothing of it."""
+        adapters = replace(self.adapters, residence=None)
+        return replace(self, adapters=adapters, operations=MemoryOperations(adapters))
+
     def with_timeout(self, timeout_ms: int) -> Memory:
         """The same memory, whose statements may take that long."""
         adapters = replace(self.adapters, timeout_ms=timeout_ms)

@@ -15,7 +15,6 @@ from psycopg.pq import PipelineStatus
 
 from commonlore.db import pipeline as pipelines
 from commonlore.db.pipeline import Connection, Pipeline
-from commonlore.db.vectors import UuidArray
 from tests.support.databases import TestDatabase
 
 VALUES: dict[str, Any] = {
@@ -54,14 +53,48 @@ async def test_rows_are_those_of_a_cursor(connection: Connection) -> None:
     assert (3, Decimal("1.50"), {"a": 70_000}) == (row["rest"], row["exact"], row["json"])
 
 
-async def test_what_is_in_the_databases_own_form_is_another_statement(connection: Connection) -> None:
-    keys = [uuid4() for _ in range(3)]
-    async with Pipeline(connection) as pipeline:
-        both = [
-            pipeline.ask_tuples("select unnest(%(ids)s::uuid[])", {"ids": ids}) for ids in (keys, UuidArray.of_ids(keys), [], UuidArray.of_ids([]))
-        ]
+KEYS = [uuid4() for _ in range(3)]
+LISTS: list[tuple[str, list[object]]] = [
+    ("uuid[]", list(KEYS)),
+    ("text[]", ["pelican", "", "äöü 鯨", 'say "NULL", \\ {}']),
+    ("int[]", [0, -1, 2**31 - 1]),
+    ("bigint[]", [2**62, -5]),
+    ("float8[]", [0.1, -2.5e-300]),
+    ("smallint[]", [3, 4]),
+    ("bool[]", [True, False]),
+]
 
-    assert [[(key,) for key in keys]] * 2 + [[]] * 2 == [await asked.fetchall() for asked in both]
+
+@pytest.mark.parametrize(("kind", "values"), LISTS, ids=[kind for kind, _ in LISTS])
+async def test_lists_are_arrays_of_the_type_that_they_are_cast_to(connection: Connection, kind: str, values: list[object]) -> None:
+    """As psycopg sends them, empty ones too, and all by one prepared statement."""
+    statement = f"select %(values)s::{kind} as whole, cardinality(%(values)s::{kind}) as size"
+    for given in (values, [], values[:1]):
+        async with Pipeline(connection) as pipeline:
+            asked = pipeline.ask_tuples(statement, {"values": given})  # type: ignore[arg-type]
+        assert [(given, len(given))] == await asked.fetchall()
+
+    assert 1 == len(await (await connection.execute(PREPARED)).fetchall())
+
+
+@pytest.mark.parametrize("values", [[2**31], [1, "x"], [None, 1]])
+async def test_a_list_that_is_none_of_that_is_for_the_database_to_judge(connection: Connection, values: list[object]) -> None:
+    """As it would be without this form."""
+    statement = "select %(values)s::int[]"
+    outcomes: list[object] = []
+    for ask in (True, False):
+        try:
+            if ask:
+                async with Pipeline(connection) as pipeline:
+                    asked = pipeline.ask_tuples(statement, {"values": values})
+                outcomes.append(await asked.fetchall())
+            else:
+                cursor = connection.cursor(row_factory=psycopg.rows.tuple_row)
+                outcomes.append(await (await cursor.execute(statement, {"values": values})).fetchall())
+        except (psycopg.Error, ValueError) as error:
+            outcomes.append(type(error))
+
+    assert outcomes[0] == outcomes[1]
 
 
 async def test_a_statement_is_prepared_once_and_also_where_it_occurs_twice(connection: Connection) -> None:

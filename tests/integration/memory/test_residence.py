@@ -18,8 +18,6 @@ from commonlore.db.recall import SpacesLastRead, recall_snapshot
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
 from commonlore.db.settings import read_settings
-from commonlore.db.vectors import UuidArray
-from commonlore.domain.ids import new_id
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.plan import QueryVector, make_plan, parse_intent
 from commonlore.domain.recall.request import RecallRequest
@@ -324,18 +322,6 @@ async def test_a_vector_is_never_changed_in_its_place(memory: Memory) -> None:
     )
 
     assert [] == rights
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-async def test_many_ids_are_one_parameter(memory: Memory, count: int) -> None:
-    """The database reads what `UuidArray` writes."""
-    ids = [new_id() for _ in range(count)]
-    keys = UuidArray.of_keys([key.bytes for key in ids])
-    async with memory.adapters.pool.connection() as connection:
-        cursor = await connection.execute("select %s::uuid[] as given, %s::uuid[] as keys", (UuidArray.of_ids(ids), keys))
-        row = await cursor.fetchone()
-
-    assert {"given": ids, "keys": ids} == row
 
 
 @pytest.mark.parametrize("megabytes", [0, 1])

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commonlore.db.residence import ResidentVectors
-from commonlore.db.resident import Arrivals, BlockName, Hit, VectorBlock, best_parts, block_bytes, made_block
+from commonlore.db.resident import Arrivals, BlockName, VectorBlock, block_bytes, made_block
 from commonlore.domain.ids import new_id
 from commonlore.domain.ports import Vectors
 
@@ -80,17 +80,23 @@ def test_the_nearest_are_those_of_the_database_to_the_last_bit(seed: int, count:
     rows = zip(owners, numbers, vectors, strict=True)
     exact = sorted((-in_lanes(row, query, one_by_one=one_by_one), key.bytes, number) for key, number, row in rows if key.bytes not in refused)
 
-    assert [(-hit.score, hit.id, hit.part_no) for hit in block.nearest(query, wanted, refused)] == exact[:wanted]
+    assert [(-score, key.bytes, part_no) for key, part_no, score in block.nearest(query, wanted, refused)] == exact[:wanted]
     tied = [found for found in exact if found[0] <= exact[min(wanted, len(exact)) - 1][0]] if exact else []
     if not refused:
-        assert [(-hit.score, hit.id, hit.part_no) for hit in block.nearest(query, wanted, with_ties=True)] == tied
+        assert [(-score, key.bytes, part_no) for key, part_no, score in block.nearest(query, wanted, with_ties=True)] == tied
 
 
-def test_the_best_part_of_each_owner_counts() -> None:
-    one, two = new_id().bytes, new_id().bytes
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_best_part_of_each_owner_counts(parts: int) -> None:
+    one, two = new_id(), new_id()
+    numbers = [number for number in range(parts) for _ in (one, two)]
+    block = made_block(arrivals([one, two] * parts, [1] * (2 * parts), unit_vectors(2 * parts), mark=2, part_nos=numbers))
+    assert block is not None
+    hits = [(one, parts - 1, 0.9), (two, 0, 0.7)]
+    every = [(one, 1, 0.9), (one, 0, 0.8), (two, 0, 0.7)] if parts == 2 else hits
 
-    assert [Hit(one, 3, 0.9), Hit(two, 0, 0.7)] == best_parts([Hit(one, 3, 0.9), Hit(one, 1, 0.8), Hit(two, 0, 0.7)], 5)
-    assert [Hit(one, 3, 0.9)] == best_parts([Hit(one, 3, 0.9), Hit(two, 0, 0.7)], 1)
+    assert hits == block.best_parts(every, 5)
+    assert hits[:1] == block.best_parts(every, 1)
 
 
 def test_a_vector_that_was_written_anew_takes_the_place_of_the_old_one() -> None:
@@ -103,7 +109,7 @@ def test_a_vector_that_was_written_anew_takes_the_place_of_the_old_one() -> None
 
     assert 2 == block.count
     assert {keys[0].bytes: in_lanes(vectors[2], vectors[2]), keys[1].bytes: in_lanes(vectors[1], vectors[2])} == {
-        hit.id: hit.score for hit in block.nearest(vectors[2], 2)
+        key.bytes: score for key, _, score in block.nearest(vectors[2], 2)
     }
 
 
@@ -242,4 +248,4 @@ def test_halves_are_read_as_they_are(value: float) -> None:
 
     found = block.nearest(query, 5)
 
-    assert [(key.bytes, in_lanes(vector, query)) for key in sorted(keys)[:5]] == [(hit.id, hit.score) for hit in found]
+    assert [(key.bytes, in_lanes(vector, query)) for key in sorted(keys)[:5]] == [(key.bytes, score) for key, _, score in found]

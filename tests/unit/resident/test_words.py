@@ -90,10 +90,10 @@ def test_the_best_are_those_of_the_formula(postings: list[Posting], split: int, 
     found = kept.best(formula, given_, wanted, frozenset(map(an_id, refused)))
 
     expected = computed(formula, left)
-    assert [(-score, key, part_no) for score, key, part_no in expected[:wanted]] == [(hit.score, hit.id, hit.part_no) for hit in found]
+    assert [(-score, key, part_no) for score, key, part_no in expected[:wanted]] == [(score, key.bytes, part_no) for key, part_no, score in found]
     if not refused and expected:
         tied = [row for row in expected if row[0] <= expected[min(wanted, len(expected)) - 1][0]]
-        assert [row[1] for row in tied] == [hit.id for hit in kept.best(formula, given_, wanted, with_ties=True)]
+        assert [row[1] for row in tied] == [hit[0].bytes for hit in kept.best(formula, given_, wanted, with_ties=True)]
 
 
 @given(postings=SOME, gone=st.sets(st.integers(0, 12)))
@@ -107,7 +107,7 @@ def test_postings_that_were_taken_away_count_for_nothing(postings: list[Posting]
     found = kept.best(formula, given_, 20)
 
     expected = computed(formula, [posting for posting in documents if posting.owner not in gone])
-    assert [row[1] for row in expected] == [hit.id for hit in found]
+    assert [row[1] for row in expected] == [hit[0].bytes for hit in found]
 
 
 def test_a_word_is_read_again_under_another_stamp() -> None:

@@ -1,0 +1,38 @@
+"""Lists as parameters in the database's own form of arrays. psycopg looks at each element several times, and writes it as text."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+from uuid import UUID
+
+_LENGTH = struct.Struct("!i").pack
+_SIXTEEN = _LENGTH(16)
+# By the type of an array: the number of an element's type, the class of its elements here, and how they are written one after the other.
+_ELEMENTS: Mapping[str, tuple[int, type, Callable[[Sequence[Any]], bytes]]] = {
+    "uuid[]": (2950, UUID, lambda keys: b"".join([_SIXTEEN + key.int.to_bytes(16, "big") for key in keys])),
+    "text[]": (25, str, lambda texts: b"".join([_LENGTH(len(text)) + text for text in map(str.encode, texts)])),
+    "int[]": (23, int, lambda numbers: b"".join(map(struct.Struct("!ii").pack, repeat(4), numbers))),
+    "bigint[]": (20, int, lambda numbers: b"".join(map(struct.Struct("!iq").pack, repeat(8), numbers))),
+    "float8[]": (701, float, lambda numbers: b"".join(map(struct.Struct("!id").pack, repeat(8), numbers))),
+}
+
+
+def array_of(values: Sequence[object], kind: str) -> bytes | None:
+    """A list as an array of the type that a statement casts it to; None where it is no list of that, which is then for others to say."""
+    known = _ELEMENTS.get(kind)
+    if known is None:
+        return None
+    number, expected, written = known
+    if not values:
+        return struct.pack("!iiI", 0, 0, number)
+    if set(map(type, values)) != {expected}:
+        return None
+    try:
+        content = written(values)
+    except (struct.error, UnicodeEncodeError):
+        return None
+    # One dimension, no nulls, the type of an element, how many there are from 1 on.
+    return struct.pack("!iiIii", 1, 0, number, len(values), 1) + content
