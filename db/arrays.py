@@ -8,6 +8,12 @@ from itertools import repeat
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
 _LENGTH = struct.Struct("!i").pack
 _SIXTEEN = _LENGTH(16)
 # By the type of an array: the number of an element's type, the class of its elements here, and how they are written one after the other.
@@ -36,3 +42,50 @@ def array_of(values: Sequence[object], kind: str) -> bytes | None:
         return None
     # One dimension, no nulls, the type of an element, how many there are from 1 on.
     return struct.pack("!iiIii", 1, 0, number, len(values), 1) + content
+
+
+class UuidArray(bytes):
+    """Ids by the hundred thousand as one parameter of type uuid[], from 16 bytes each."""
+
+    @classmethod
+    def of(cls, ids: NDArray[np.void]) -> UuidArray:
+        return cls(_array(2950, ids, 16, _ID))
+
+
+class BigintArray(bytes):
+    """Numbers by the hundred thousand as one parameter of type bigint[]."""
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64]) -> BigintArray:
+        return cls(_array(20, numbers, 8, _NUMBER))
+
+
+_ID, _NUMBER = np.dtype([("length", ">i4"), ("value", "V16")]), np.dtype([("length", ">i4"), ("value", ">i8")])
+
+
+def ids_of(keys: Sequence[UUID]) -> NDArray[np.void]:
+    """Ids as `UuidArray` takes them."""
+    return np.frombuffer(b"".join([key.int.to_bytes(16, "big") for key in keys]), "V16")
+
+
+def _array(number: int, values: NDArray[Any], length: int, kind: np.dtype[np.void]) -> bytes:
+    if not len(values):
+        return struct.pack("!iiI", 0, 0, number)
+    made = np.empty(len(values), kind)
+    made["length"], made["value"] = length, values
+    return struct.pack("!iiIii", 1, 0, number, len(values), 1) + made.tobytes()
+
+
+class _UuidArrayDumper(Dumper):
+    format, oid = Format.BINARY, 2951
+
+    def dump(self, obj: Any) -> bytes:
+        return bytes(obj)
+
+
+class _BigintArrayDumper(_UuidArrayDumper):
+    oid = 1016
+
+
+psycopg.adapters.register_dumper(UuidArray, _UuidArrayDumper)
+psycopg.adapters.register_dumper(BigintArray, _BigintArrayDumper)

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from commonlore.db.arrays import BigintArray, UuidArray, ids_of
 from commonlore.db.session import TeamTransaction
 from commonlore.db.sql import statements
-from commonlore.domain.projection.posting import PostedText, PostingBlock, PostingDifference, blocks, differences, net, text_postings
+from commonlore.domain.projection.posting import BlockColumns, PostedText, PostingBlock, PostingDifference, blocks, differences, net, text_postings
 
 _SQL = statements("postings")
 _FOLDING = statements("folding")
@@ -58,9 +61,13 @@ async def post_documents(transaction: TeamTransaction, generation: int, added: I
         await transaction.execute(_SQL["insert_document_differences"], generation=generation, rows=msgspec.json.encode(rows).decode())
 
 
-async def append_documents(transaction: TeamTransaction, generation: int, made: Sequence[PostingBlock]) -> None:
-    """The postings of documents that had none in this generation, into blocks at once. The caller holds the folding lock of the space."""
-    await _append(transaction, "append_documents", made, generation=generation)
+async def append_documents(transaction: TeamTransaction, generation: int, made: BlockColumns, ids: NDArray[np.void]) -> None:
+    """The postings of documents that had none in this generation, into blocks at once; `ids` are those of the documents (`ids_of`).
+
+    The caller holds the folding lock of the space.
+    """
+    for batch in _slices(made, ids):
+        await transaction.execute(_FOLDING["append_documents"], generation=generation, **batch)
 
 
 async def fold_postings(transaction: TeamTransaction) -> bool:
@@ -119,12 +126,25 @@ def _document_blocks(rows: Sequence[DictRow]) -> tuple[list[PostingBlock], list[
 
 
 def _columns(batch: Sequence[PostingBlock]) -> dict[str, Any]:
-    """As texts with one block a line: psycopg would look at each of a million entries. No term has white space in it."""
-    return {
-        "terms": "\n".join(block.term for block in batch),
-        "keys": "\n".join("{" + ",".join(block.keys) + "}" for block in batch),
-        "codes": "\n".join("{" + ",".join(map(str, block.codes)) + "}" for block in batch),
-    }
+    """Side by side, the postings of a block after those of the block before: psycopg would look at each of a million entries."""
+    known = {key: place for place, key in enumerate(set(chain.from_iterable(block.keys for block in batch)))}
+    places = np.fromiter(map(known.__getitem__, chain.from_iterable(block.keys for block in batch)), np.int64)
+    codes = np.fromiter(chain.from_iterable(block.codes for block in batch), np.int64)
+    return _parameters([block.term for block in batch], [len(block.keys) for block in batch], ids_of(list(map(UUID, known)))[places], codes)
+
+
+def _slices(made: BlockColumns, ids: NDArray[np.void]) -> Iterator[dict[str, Any]]:
+    """The same of blocks that stand side by side already, a batch at a time; `ids` has the id of each text."""
+    ends = np.cumsum(made.sizes)
+    for start in range(0, len(made.terms), _BLOCKS_AT_ONCE):
+        stop = min(start + _BLOCKS_AT_ONCE, len(made.terms))
+        ours = slice(ends[start] - made.sizes[start], ends[stop - 1])
+        yield _parameters(made.terms[start:stop], made.sizes[start:stop].tolist(), ids[made.places[ours]], made.codes[ours])
+
+
+def _parameters(terms: Sequence[str], sizes: Sequence[int], ids: NDArray[np.void], codes: NDArray[np.int64]) -> dict[str, Any]:
+    """No term has white space in it."""
+    return {"terms": "\n".join(terms), "sizes": sizes, "keys": UuidArray.of(ids), "codes": BigintArray.of(codes)}
 
 
 def _row(difference: PostingDifference) -> dict[str, Any]:

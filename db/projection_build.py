@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from commonlore.db.arrays import UuidArray, ids_of
 from commonlore.db.changes import note_statistics, write_rows
 from commonlore.db.postings import append_documents
 from commonlore.db.projection import count_documents, fail, list_generations, lock_generations, open_spaces, stand_by, switch
@@ -20,19 +21,12 @@ from commonlore.db.session import Pool, TeamTransaction, team_transaction
 from commonlore.db.sql import statements
 from commonlore.db.vectors import of_contract
 from commonlore.domain.projection.generation import DocumentCounts, Generation, serving
-from commonlore.domain.projection.posting import (
-    PostedText,
-    PostingBlock,
-    StatisticsDifference,
-    blocks,
-    count_terms,
-    document_statistics,
-    text_postings,
-)
+from commonlore.domain.projection.posting import document_blocks
 from commonlore.domain.remember.changes import DocumentRow
 from commonlore.domain.time import Clock
 
-TEXT_BATCH = 4_000
+# Documents of one transaction at most, whatever the pace.
+TEXT_BATCH = 16_000
 VECTOR_BATCH = 1_000
 CLEAR_BATCH = 2_000
 _SQL = statements("projection_build")
@@ -41,6 +35,14 @@ _GATE = statements("projection")
 _LEDGER = statements("ledger")
 _FIRST = UUID(int=0)
 _TIMEOUT_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How many documents one transaction dealt with, and whether calls were being served at its end."""
+
+    done: int
+    is_served: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,9 @@ class GenerationBuild:
         async with self._transaction() as transaction:
             return list(await open_spaces(transaction))
 
-    async def project(self, space_id: UUID) -> int | None:
-        """Write the next texts of a space into the generation; how many, or None when the space has no more."""
+    async def project(self, space_id: UUID, most: int = TEXT_BATCH) -> Batch | None:
+        """Write the next texts of a space into the generation, at most so many; None when the space has no more."""
+        most = min(most, TEXT_BATCH)
         async with self._transaction() as transaction:
             if not await self._locked(transaction, space_id):
                 return None
@@ -77,38 +80,38 @@ class GenerationBuild:
                 return None
             after = progress["projected_to"] if progress else _FIRST
             numbers = {"generation": self.number, "source": source.generation}
-            rows = await (await transaction.execute(_SQL["next_wordings"], **numbers, after=after, batch=TEXT_BATCH)).fetchall()
+            rows = await (await transaction.execute(_SQL["next_wordings"], **numbers, after=after, batch=most)).fetchall()
             lacking = [row for row in rows if not row["is_projected"]]
             if lacking:
                 await self._write(transaction, source, lacking)
-            is_last = len(rows) < TEXT_BATCH
+            is_last = len(rows) < most
             after = rows[-1]["relationship_id"] if rows else after
             noted = {"projected_to": after, "projected": len(lacking), "is_projected": is_last}
             await transaction.execute(_SQL["note_progress"], generation=self.number, **noted)
-            return len(lacking)
+            return await _batch(transaction, len(lacking))
 
     async def _write(self, transaction: TeamTransaction, source: Generation, rows: Sequence[dict[str, Any]]) -> None:
-        worded = [(row, _worded(row)) for row in rows]
+        texts = [_worded(row) for row in rows]
         # The database copies on a processor of its own meanwhile.
-        counting = asyncio.ensure_future(asyncio.to_thread(_counted, worded))
+        posting = asyncio.ensure_future(asyncio.to_thread(document_blocks, texts))
         try:
-            await self._write_texts(transaction, source, worded)
-            made, difference = await counting
+            await self._write_texts(transaction, source, rows, texts)
+            made, difference = await posting
         finally:
-            await asyncio.wait((counting,))
+            await asyncio.wait((posting,))
         await transaction.execute(_FOLDING["wait_for_folding"])
-        await append_documents(transaction, self.number, made)
+        await append_documents(transaction, self.number, made, ids_of([row["relationship_id"] for row in rows]))
         await note_statistics(transaction, self.number, difference)
 
-    async def _write_texts(self, transaction: TeamTransaction, source: Generation, worded: Sequence[tuple[dict[str, Any], str]]) -> None:
-        same = [row["relationship_id"] for row, text in worded if text == row["document_text"]]
+    async def _write_texts(self, transaction: TeamTransaction, source: Generation, rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> None:
+        same = [row["relationship_id"] for row, text in zip(rows, texts, strict=True) if text == row["document_text"]]
         changed = [
             DocumentRow(relationship_id=row["relationship_id"], source_version=row["version"], document_text=text, replaces=None)
-            for row, text in worded
+            for row, text in zip(rows, texts, strict=True)
             if text != row["document_text"]
         ]
         if same:
-            numbers = {"generation": self.number, "source": source.generation, "relationship_ids": same}
+            numbers = {"generation": self.number, "source": source.generation, "relationship_ids": UuidArray.of(ids_of(same))}
             await transaction.execute(_SQL["copy_documents"], **numbers)
         if changed:
             await write_rows(transaction, self.number, changed, {})
@@ -138,41 +141,41 @@ class GenerationBuild:
                 await transaction.execute(_SQL["note_projected"], generation=self.number, now=self.clock())
             return is_whole
 
-    async def carry(self, space_id: UUID) -> int:
-        """Carry vectors over of texts that say what they said under the same contract; how many."""
+    async def carry(self, space_id: UUID, most: int = VECTOR_BATCH) -> Batch | None:
+        """Carry vectors over of texts that say what they said under the same contract, at most so many; None when there are no more."""
         async with self._transaction() as transaction:
             generations = await list_generations(transaction)
             found, source = self._of(generations), serving(generations)
             if found is None or source is None or found.state != "embedding" or found.paused_at is not None:
-                return 0
+                return None
             if found.contract_id != source.contract_id or not await _enter(transaction, space_id):
-                return 0
-            numbers = {"generation": self.number, "source": source.generation, "batch": VECTOR_BATCH}
+                return None
+            numbers = {"generation": self.number, "source": source.generation, "batch": min(most, VECTOR_BATCH)}
             row = await (await transaction.execute(of_contract(_SQL["carry_vectors"], found.contract_id), **numbers)).fetchone()
-            return int(row["carried"]) if row else 0
+            return await _batch(transaction, row["carried"]) if row and row["carried"] else None
 
     async def conclude(self) -> Generation | None:
         """Say what became of the generation once no document of it waits: ready, or failed where some have no vector for good."""
         async with self._transaction() as transaction:
             return await conclude(transaction, self.number, clock=self.clock)
 
-    async def clear(self, space_id: UUID) -> int:
-        """Clear away the next rows of a retired generation; how many documents."""
+    async def clear(self, space_id: UUID, most: int = CLEAR_BATCH) -> Batch | None:
+        """Clear away the next rows of a retired generation, at most so many documents; None when there are no more."""
         async with self._transaction() as transaction:
             # A write that began before the generation was retired may still put documents into it.
             if not await self._locked(transaction, space_id):
-                return 0
+                return None
             found = self._of(await list_generations(transaction))
             if found is None or found.state != "retired":
-                return 0
-            numbers = {"generation": self.number, "batch": CLEAR_BATCH}
+                return None
+            numbers = {"generation": self.number, "batch": min(most, CLEAR_BATCH)}
             statement = _SQL["clear_documents"] if await has_tables(transaction, found) else _SQL["clear_texts"]
             row = await (await transaction.execute(of_contract(statement, found.contract_id), **numbers)).fetchone()
             if row is None or not row["cleared"]:
                 await transaction.execute(_FOLDING["wait_for_folding"])
                 await transaction.execute(_SQL["clear_rest"], generation=self.number)
-                return 0
-            return int(row["cleared"])
+                return None
+            return await _batch(transaction, row["cleared"])
 
     def _transaction(self) -> Any:
         return team_transaction(self.pool, self.team_id, timeout_ms=_TIMEOUT_MS)
@@ -228,18 +231,16 @@ async def has_tables(transaction: TeamTransaction, found: Generation) -> bool:
     return row is not None and bool(row["exists"])
 
 
+async def _batch(transaction: TeamTransaction, done: int) -> Batch:
+    row = await (await transaction.execute(_SQL["is_serving"])).fetchone()
+    return Batch(done, row is not None and bool(row["is_serving"]))
+
+
 async def _enter(transaction: TeamTransaction, space_id: UUID) -> bool:
     if space_id not in await open_spaces(transaction):
         return False
     await transaction.enter(space_id)
     return True
-
-
-def _counted(worded: Sequence[tuple[dict[str, Any], str]]) -> tuple[list[PostingBlock], StatisticsDifference]:
-    """The postings of new documents, and what they add to the counts of the space."""
-    counted = [(str(row["relationship_id"]), count_terms(text)) for row, text in worded]
-    made = blocks(text_postings(PostedText(key, 0, found.length, found.frequencies) for key, found in counted))
-    return made, document_statistics([(found, None) for _, found in counted])
 
 
 def _worded(row: dict[str, Any]) -> str:

@@ -1,18 +1,21 @@
 """Jobs `build_generation` and `clear_generation`: a team's relationship documents written anew beside those that serve, and cleared away again.
 
 Texts come first, space by space in the order of their ids; then vectors of texts that say what they said before are carried
-over, and those of the others are made by `embed_parts` or `embed_contract`. How far it is, is counted from rows.
+over, and those of the others are made by `embed_parts` or `embed_contract`. How far it is, is counted from rows. While calls are served it goes at their pace.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from commonlore.db.jobs import enqueue
-from commonlore.db.projection_build import GenerationBuild
+from commonlore.db.projection_build import Batch, GenerationBuild
 from commonlore.db.session import team_transaction
 from commonlore.domain.jobs.kind import EMBED_CONTRACT, EMBED_PARTS, JobKind
 from commonlore.domain.projection.generation import DocumentCounts, Generation
+from commonlore.domain.projection.pace import Pace
 from commonlore.workers.run import JobRun, Outcome
 
 TEXT, VECTORS, CLEARING = "projecting_text", "embedding", "clearing"
@@ -34,12 +37,12 @@ async def build_generation(run: JobRun) -> Outcome:
 
 async def _project(run: JobRun, build: GenerationBuild, counts: DocumentCounts) -> Outcome | None:
     """None when every text is there, or the generation is not to be worked at."""
-    done = counts.documents
+    done, pace = counts.documents, Pace()
     await run.tell(TEXT, done, counts.expected)
     while True:
         for space_id in await build.spaces():
-            while (projected := await build.project(space_id)) is not None:
-                done += projected
+            while (batch := await _step(run, pace, build.project, space_id)) is not None:
+                done += batch.done
                 await run.tell(TEXT, done, max(done, counts.expected))
                 if run.is_over():
                     return Outcome.AGAIN
@@ -53,12 +56,22 @@ async def _project(run: JobRun, build: GenerationBuild, counts: DocumentCounts) 
             return Outcome.AGAIN
 
 
+async def _step(run: JobRun, pace: Pace, work: Callable[[UUID, int], Awaitable[Batch | None]], space_id: UUID) -> Batch | None:
+    """One batch, and the rest after it; None, at once, where there was nothing to do."""
+    began = run.timer()
+    batch = await work(space_id, pace.batch)
+    if batch is not None:
+        ended = run.timer()
+        await asyncio.sleep(pace.rest_s(ended - began, now_s=ended, is_served=batch.is_served))
+    return batch
+
+
 async def _embed(run: JobRun, build: GenerationBuild, found: Generation, counts: DocumentCounts) -> Outcome:
-    done = counts.current + counts.failed
+    done, pace = counts.current + counts.failed, Pace()
     await run.tell(VECTORS, done, counts.documents)
     for space_id in await build.spaces():
-        while carried := await build.carry(space_id):
-            done += carried
+        while (batch := await _step(run, pace, build.carry, space_id)) is not None:
+            done += batch.done
             await run.tell(VECTORS, done, max(done, counts.documents))
             if run.is_over():
                 return Outcome.AGAIN
@@ -83,10 +96,10 @@ async def clear_generation(run: JobRun) -> Outcome:
     """Clear a retired generation away, space by space."""
     build = _of(run)
     _, counts = await build.look()
-    done, total = 0, counts.documents
+    done, total, pace = 0, counts.documents, Pace()
     for space_id in await build.spaces():
-        while cleared := await build.clear(space_id):
-            done += cleared
+        while (batch := await _step(run, pace, build.clear, space_id)) is not None:
+            done += batch.done
             await run.tell(CLEARING, done, max(done, total))
             if run.is_over():
                 return Outcome.AGAIN

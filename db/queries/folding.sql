@@ -23,40 +23,42 @@ returning d.evidence_ids::text[] as keys, d.bases, d.words;
 
 -- name: append_parts
 -- Blocks of postings, at most one a term that is not full: it goes into one of the term's latest that has room, the fullest of them.
--- Each is looked up by the key: `offset 0` keeps the planner from joining in another way. Its place stands still: nobody else changes blocks.
+-- Each is looked up by the key, and what grows is written as a conflict with it, so that no plan can go through the blocks of the space:
+-- `offset 0` keeps the planner from joining in another way. A block is given as its term, its size and its slice of all entries.
 with made as materialized (
-    select m.term, m.keys::uuid[] as keys, m.codes::bigint[] as codes
-    from unnest(string_to_array(%(terms)s::text, chr(10)), string_to_array(%(keys)s::text, chr(10)), string_to_array(%(codes)s::text, chr(10)))
-        as m (term, keys, codes)
+    select t.term, t.size, sum(t.size) over (order by t.place rows unbounded preceding)::int as last
+    from unnest(string_to_array(%(terms)s::text, chr(10)), %(sizes)s::int[]) with ordinality as t (term, size, place)
 ), placed as materialized (
-    select m.term, cardinality(m.codes) as entries, m.keys, m.codes, o.place
+    select m.term, m.size, m.last, o.block_no
     from made m
     left join lateral (
-        select l.place from (
-            select b.ctid as place, b.block_no, b.entries from commonlore.evidence_posting b
-            where b.term = m.term
+        select l.block_no from (
+            select b.block_no, b.entries from commonlore.evidence_posting b
+            where m.size < 64 and b.term = m.term
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
             order by b.block_no desc
             limit 4
         ) l
-        where l.entries + cardinality(m.codes) <= 64
+        where l.entries + m.size <= 64
         order by l.entries desc, l.block_no desc
         limit 1
         offset 0
-    ) o on cardinality(m.codes) < 64
+    ) o on true
 ), grown as (
-    update commonlore.evidence_posting b
-    set entries = b.entries + p.entries, evidence_ids = b.evidence_ids || p.keys, codes = b.codes || p.codes
+    insert into commonlore.evidence_posting as b (team_id, space_epoch, term, block_no, entries, evidence_ids, codes)
+    select %(team_id)s::uuid, %(space_epoch)s::bigint, p.term, p.block_no, p.size,
+           (%(keys)s::uuid[])[p.last - p.size + 1 : p.last], (%(codes)s::bigint[])[p.last - p.size + 1 : p.last]
     from placed p
-    where b.ctid = p.place
-      and b.team_id = %(team_id)s::uuid -- tenant
-      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    where p.block_no is not null
+    on conflict (team_id, space_epoch, term, block_no)
+    do update set entries = b.entries + excluded.entries, evidence_ids = b.evidence_ids || excluded.evidence_ids, codes = b.codes || excluded.codes
 )
 insert into commonlore.evidence_posting (team_id, space_epoch, term, entries, evidence_ids, codes)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, p.term, p.entries, p.keys, p.codes
+select %(team_id)s::uuid, %(space_epoch)s::bigint, p.term, p.size,
+       (%(keys)s::uuid[])[p.last - p.size + 1 : p.last], (%(codes)s::bigint[])[p.last - p.size + 1 : p.last]
 from placed p
-where p.place is null;
+where p.block_no is null;
 
 -- name: take_documents
 -- The oldest differences of documents, taken away, in the order in which they were written under the ledger lock of the space:
@@ -78,38 +80,39 @@ select t.generation, t.sign, t.keys, t.bases, t.words from taken t order by t.ge
 -- name: append_documents
 -- As append_parts, for the documents of one generation.
 with made as materialized (
-    select m.term, m.keys::uuid[] as keys, m.codes::bigint[] as codes
-    from unnest(string_to_array(%(terms)s::text, chr(10)), string_to_array(%(keys)s::text, chr(10)), string_to_array(%(codes)s::text, chr(10)))
-        as m (term, keys, codes)
+    select t.term, t.size, sum(t.size) over (order by t.place rows unbounded preceding)::int as last
+    from unnest(string_to_array(%(terms)s::text, chr(10)), %(sizes)s::int[]) with ordinality as t (term, size, place)
 ), placed as materialized (
-    select m.term, cardinality(m.codes) as entries, m.keys, m.codes, o.place
+    select m.term, m.size, m.last, o.block_no
     from made m
     left join lateral (
-        select l.place from (
-            select b.ctid as place, b.block_no, b.entries from commonlore.relationship_posting b
-            where b.generation = %(generation)s::int and b.term = m.term
+        select l.block_no from (
+            select b.block_no, b.entries from commonlore.relationship_posting b
+            where m.size < 64 and b.generation = %(generation)s::int and b.term = m.term
               and b.team_id = %(team_id)s::uuid -- tenant
               and b.space_epoch = %(space_epoch)s::bigint -- tenant
             order by b.block_no desc
             limit 4
         ) l
-        where l.entries + cardinality(m.codes) <= 64
+        where l.entries + m.size <= 64
         order by l.entries desc, l.block_no desc
         limit 1
         offset 0
-    ) o on cardinality(m.codes) < 64
+    ) o on true
 ), grown as (
-    update commonlore.relationship_posting b
-    set entries = b.entries + p.entries, relationship_ids = b.relationship_ids || p.keys, codes = b.codes || p.codes
+    insert into commonlore.relationship_posting as b (team_id, space_epoch, generation, term, block_no, entries, relationship_ids, codes)
+    select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, p.term, p.block_no, p.size,
+           (%(keys)s::uuid[])[p.last - p.size + 1 : p.last], (%(codes)s::bigint[])[p.last - p.size + 1 : p.last]
     from placed p
-    where b.generation = %(generation)s::int and b.ctid = p.place
-      and b.team_id = %(team_id)s::uuid -- tenant
-      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    where p.block_no is not null
+    on conflict (team_id, space_epoch, generation, term, block_no)
+    do update set entries = b.entries + excluded.entries, relationship_ids = b.relationship_ids || excluded.relationship_ids, codes = b.codes || excluded.codes
 )
 insert into commonlore.relationship_posting (team_id, space_epoch, generation, term, entries, relationship_ids, codes)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, p.term, p.entries, p.keys, p.codes
+select %(team_id)s::uuid, %(space_epoch)s::bigint, %(generation)s::int, p.term, p.size,
+       (%(keys)s::uuid[])[p.last - p.size + 1 : p.last], (%(codes)s::bigint[])[p.last - p.size + 1 : p.last]
 from placed p
-where p.place is null;
+where p.block_no is null;
 
 -- name: remove_postings
 -- Single postings of documents out of their blocks.

@@ -16,11 +16,14 @@ from (
 ) n;
 
 -- name: insert_part_blocks
--- Postings of the many parts of one write, by term: one term a line, beside it the literals of its arrays.
+-- Postings of the many parts of one write, by term: a term a line, the size of its block, and the entries of all blocks one after another.
 insert into commonlore.evidence_posting (team_id, space_epoch, term, entries, evidence_ids, codes)
-select %(team_id)s::uuid, %(space_epoch)s::bigint, b.term, cardinality(b.codes::bigint[]), b.keys::uuid[], b.codes::bigint[]
-from unnest(string_to_array(%(terms)s::text, chr(10)), string_to_array(%(keys)s::text, chr(10)), string_to_array(%(codes)s::text, chr(10)))
-    as b (term, keys, codes);
+select %(team_id)s::uuid, %(space_epoch)s::bigint, m.term, m.size,
+       (%(keys)s::uuid[])[m.last - m.size + 1 : m.last], (%(codes)s::bigint[])[m.last - m.size + 1 : m.last]
+from (
+    select t.term, t.size, sum(t.size) over (order by t.place rows unbounded preceding)::int as last
+    from unnest(string_to_array(%(terms)s::text, chr(10)), %(sizes)s::int[]) with ordinality as t (term, size, place)
+) m;
 
 -- name: insert_document_differences
 -- Postings of documents that are added or taken away, in the order in which they count: the writer holds the ledger lock of the space.

@@ -1,5 +1,13 @@
 -- How texts and vectors get into a new generation, and out of a retired one. Run by the worker, with one space open.
 
+-- name: is_serving
+-- Whether the serving role has a transaction open now in this database. Every transaction holds a lock of this kind, and whose they are everybody may see.
+select exists (
+    select from pg_catalog.pg_locks l
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'virtualxid' and l.granted and a.usename = 'commonlore_app' and a.datname = current_database()
+) as is_serving;
+
 -- name: note_projected
 update commonlore.projection_generation g
 set state = 'embedding', projected_at = %(now)s::timestamptz

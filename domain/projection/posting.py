@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonlore.domain.text.analyse import terms
 
@@ -142,6 +147,68 @@ def blocks(postings: Iterable[tuple[str, str, int]]) -> list[PostingBlock]:
                 for start in range(0, len(keys), POSTINGS_A_BLOCK)
             ]
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class BlockColumns:
+    """Blocks side by side: a term and a size each, then what is in them, block after block: a code and a place each, the
+    place being that of the text among those that were given.
+    """
+
+    terms: list[str]
+    sizes: NDArray[np.int64]
+    places: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+
+@lru_cache(maxsize=1 << 15)
+def _line_terms(line: str) -> tuple[str, ...]:
+    return tuple(terms(line))
+
+
+class _KnownLines(dict[str, tuple[int, ...]]):
+    """The terms of each line as numbers, by their first occurrence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, int] = {}
+
+    def __missing__(self, line: str) -> tuple[int, ...]:
+        found = self[line] = tuple(self.numbers.setdefault(term, len(self.numbers)) for term in _line_terms(line))
+        return found
+
+
+def document_blocks(texts: Sequence[str]) -> tuple[BlockColumns, StatisticsDifference]:
+    """`blocks` of the postings of many texts at once, the same in the same order, and what the texts add to the counts of their space.
+
+    Made for documents, which have most of their lines in common: no term reaches over the end of a line.
+
+    Raises:
+        ValueError: the length of a text has more than 16 bits.
+    """
+    known, found, counts = _KnownLines(), list[int](), list[int]()
+    for text in texts:
+        before = len(found)
+        found.extend(chain.from_iterable(map(known.__getitem__, text.split("\n"))))
+        counts.append(len(found) - before)
+    lengths = np.maximum(np.array(counts, np.int64), 1)
+    if lengths.size and lengths.max() >= _SIXTEEN:
+        raise ValueError(f"a text of {lengths.max()} terms cannot be posted")
+    names = sorted(known.numbers)
+    ranks = np.empty(len(names), np.int64)
+    ranks[[known.numbers[name] for name in names]] = np.arange(len(names))
+    # A posting is a number by which they sort, by term and then by text; as often as it is there, so often is the term in the text.
+    every = np.sort(ranks[np.array(found, np.int64)] * len(texts) + np.repeat(np.arange(len(texts)), counts))
+    firsts = np.flatnonzero(np.diff(every, prepend=-1))
+    frequencies = np.diff(firsts, append=len(every))
+    of_term, places = np.divmod(every[firsts], max(1, len(texts)))
+    begins = np.flatnonzero(np.diff(of_term, prepend=-1))
+    in_term = np.arange(len(of_term)) - np.repeat(begins, np.diff(begins, append=len(of_term)))
+    begins = np.flatnonzero(in_term % POSTINGS_A_BLOCK == 0)
+    made = BlockColumns(
+        [names[rank] for rank in of_term[begins].tolist()], np.diff(begins, append=len(of_term)), places, frequencies << 16 | lengths[places]
+    )
+    return made, StatisticsDifference(len(texts), int(lengths.sum()))
 
 
 def text_postings(texts: Iterable[PostedText]) -> Iterator[tuple[str, str, int]]:

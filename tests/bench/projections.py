@@ -1,10 +1,12 @@
 """How fast a generation of relationship documents is rebuilt, and what recalls and writes feel of it.
 
-    python -m tests.bench.projections [--relationships 50000] [--clients 2]
+    python -m tests.bench.projections [--relationships 50000] [--clients 1]
 
 The database of the tests, one worker in a process of its own, recalls and writes through the service's own code in this
-one. Relationships of people with names of their own are copied into the tables. Prints one line a stage: texts a second, the
-50th and 95th percentile of a recall before and during the rebuild, and what was wrong, which is to be nothing.
+one. Relationships of people with names of their own are copied into the tables. Generations are rebuilt twice: alone, with
+nobody calling, and beside the clients and a writer. The second is paused every other few seconds, so that recalls during it and
+quiet ones are of the same minute. Prints a line a stage: texts a second, the 50th and 95th percentile of a recall of either
+kind and their ratio, and what was wrong, which is to be nothing. With `--clients 0` only the first rebuild is done.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import os
 import statistics
 import subprocess
 import sys
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import psutil
 import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
@@ -32,9 +36,10 @@ from commonlore.workers import main as worker_main
 from tests.support.copies import unchecked
 from tests.support.databases import clone, drop, make_template
 from tests.support.memory import START, Holder, Memory, ServedHashEmbedder
-from tests.support.projection import ask, states
+from tests.support.projection import ask
 
 PREDICATES = ("works_on", "likes", "lives_in", "owns", "teaches", "visits")
+WINDOW_S = 3.0
 SYLLABLES = ("ka", "lo", "mi", "ru", "ten", "vas", "zor", "bel", "dun", "fi", "gar", "hes", "jo", "ni", "pra", "qui")
 
 
@@ -115,11 +120,13 @@ class Felt:
     wrong: list[str] = field(default_factory=list)
     writes: int = 0
 
+    @property
+    def p95(self) -> float:
+        return statistics.quantiles(self.recalls, n=20)[18]
+
     def line(self) -> str:
-        cuts = statistics.quantiles(self.recalls, n=20)
-        return (
-            f"recall p50 {cuts[9]:.1f} ms, p95 {cuts[18]:.1f} ms over {len(self.recalls)}; {self.writes} writes; wrong: {self.wrong[:3] or 'nothing'}"
-        )
+        p50 = statistics.median(self.recalls)
+        return f"recall p50 {p50:.1f} ms, p95 {self.p95:.1f} ms over {len(self.recalls)}; {self.writes} writes; wrong: {self.wrong[:3] or 'nothing'}"
 
 
 async def client(memory: Memory, ann: Holder, felt: Felt, until: asyncio.Event, number: int) -> None:
@@ -144,10 +151,10 @@ async def writer(memory: Memory, ann: Holder, felt: Felt, until: asyncio.Event, 
         await asyncio.sleep(0.2)
 
 
-async def phase(memory: Memory, ann: Holder, clients: int, name: str, work: Any) -> Felt:
+async def phase(memory: Memory, ann: Holder, clients: int, felt: Felt, name: str, work: Any) -> Felt:
     """Clients and one writer for as long as the work takes."""
-    felt, until = Felt(), asyncio.Event()
-    running = [asyncio.ensure_future(client(memory, ann, felt, until, number)) for number in range(clients)]
+    until = asyncio.Event()
+    running = [asyncio.ensure_future(client(memory, ann, felt, until, len(felt.recalls) + number)) for number in range(clients)]
     running.append(asyncio.ensure_future(writer(memory, ann, felt, until, name)))
     await work()
     until.set()
@@ -155,9 +162,48 @@ async def phase(memory: Memory, ann: Holder, clients: int, name: str, work: Any)
     return felt
 
 
-async def reached(memory: Memory, ann: Holder, *wanted: str) -> None:
-    while (found := (await states(memory, ann))[max(await states(memory, ann))]) not in wanted:
-        assert found != "failed", found
+def spent(memory: Memory, worker: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """Seconds of the processor that the worker and its connections in the database have used."""
+    pids = memory.sql("select pid from pg_stat_activity where usename = 'commonlore_worker' and datname = current_database()")
+    used = [psutil.Process(pid).cpu_times() for pid in (worker.pid, *(pid for (pid,) in pids))]
+    own, *others = [times.user + times.system for times in used]
+    return own, sum(others)
+
+
+async def rebuild(memory: Memory, ann: Holder, relationships: int, worker: subprocess.Popen[bytes]) -> None:
+    """A generation from its start until it stands by. Its state is read past the service: asking it would be a call that the worker yields to."""
+    await ask(memory, ann, "start")
+    load, before, after = load_average(), spent(memory, worker), None
+    begun, texts = time.perf_counter(), 0.0
+    while (state := newest(memory)) != "standby":
+        assert state != "failed"
+        if state == "embedding" and not texts:
+            texts, after = time.perf_counter() - begun, spent(memory, worker)
+        await asyncio.sleep(0.01)
+    whole = time.perf_counter() - begun
+    own, database = (1e6 * (late - early) / relationships for early, late in zip(before, after or spent(memory, worker), strict=True))
+    print(
+        f"texts: {relationships / (texts or whole):,.0f}/s, {own:.0f} us of the worker's processor and {database:.0f} us of the database's for each; "
+        f"whole: {whole:.1f} s; load {load} to {load_average()}",
+        flush=True,
+    )
+
+
+def newest(memory: Memory) -> str:
+    [(state,)] = memory.sql("select state from commonlore.projection_generation order by generation desc limit 1")
+    return str(state)
+
+
+def load_average() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+async def cleared(memory: Memory, ann: Holder) -> None:
+    """Give the newest generation up, and wait until nothing of it is left."""
+    await ask(memory, ann, "retire")
+    while True:
+        if not memory.sql("select from commonlore.relationship_document where generation > 1 limit 1"):
+            return
         await asyncio.sleep(0.2)
 
 
@@ -175,29 +221,45 @@ async def measure(relationships: int, clients: int) -> None:
             worker = a_worker(database.worker_conninfo)
             try:
                 await asyncio.sleep(5)
-                quiet = await phase(memory, ann, clients, "Quiet", lambda: asyncio.sleep(10))
-                print(f"quiet: {quiet.line()}", flush=True)
-                await ask(memory, ann, "start")
-
-                async def rebuild() -> None:
-                    begun = time.perf_counter()
-                    await reached(memory, ann, "embedding", "standby")
-                    texts = time.perf_counter() - begun
-                    await reached(memory, ann, "standby")
-                    print(f"texts: {relationships / texts:,.0f}/s; whole: {time.perf_counter() - begun:.1f} s", flush=True)
-
-                busy = await phase(memory, ann, clients, "Busy", rebuild)
-                print(f"during: {busy.line()}", flush=True)
-                await ask(memory, ann, "activate")
-                served = await phase(memory, ann, clients, "Served", lambda: asyncio.sleep(5))
-                await ask(memory, ann, "roll_back")
-                back = await phase(memory, ann, clients, "Back", lambda: asyncio.sleep(5))
-                print(f"activated: {served.line()}\nrolled back: {back.line()}", flush=True)
+                print("alone: ", end="")
+                await rebuild(memory, ann, relationships, worker)
+                if clients:
+                    await beside(memory, ann, relationships, clients)
             finally:
                 worker.terminate()
                 worker.wait(30)
     finally:
         drop(database.name)
+
+
+async def beside(memory: Memory, ann: Holder, relationships: int, clients: int) -> None:
+    """The same beside clients and a writer, with pauses; then the switch and the way back."""
+    await cleared(memory, ann)
+    quiet, busy, texts = Felt(), Felt(), 0.0
+
+    async def some() -> None:
+        nonlocal texts
+        begun, was = time.perf_counter(), newest(memory)
+        for _ in range(int(50 * WINDOW_S)):
+            if newest(memory) != was:
+                break
+            await asyncio.sleep(0.02)
+        texts += time.perf_counter() - begun if was == "projecting_text" else 0.0
+
+    await ask(memory, ann, "start")
+    while True:
+        await phase(memory, ann, clients, busy, "Busy", some)
+        if newest(memory) == "standby":
+            break
+        await ask(memory, ann, "pause")
+        await phase(memory, ann, clients, quiet, "Quiet", lambda: asyncio.sleep(WINDOW_S))
+        await ask(memory, ann, "resume")
+    print(f"beside: texts: {relationships / texts:,.0f}/s; load {load_average()}")
+    print(f"quiet: {quiet.line()}\nduring: {busy.line()}; p95 {busy.p95 / quiet.p95:.2f} times the quiet one", flush=True)
+    for step in ("activate", "roll_back"):
+        await ask(memory, ann, step)
+        felt = await phase(memory, ann, clients, Felt(), step, lambda: asyncio.sleep(WINDOW_S))
+        print(f"{step}: {felt.line()}", flush=True)
 
 
 def main() -> None:
