@@ -27,7 +27,10 @@ ReadQueue = Callable[[], Awaitable[tuple[list[QueueNumbers], WorkerNumbers]]]
 
 
 class Metrics:
-    """What else is asked when somebody reads: connections by state, queries by where their vector came from, jobs, and seats."""
+    """What else is asked when somebody reads: connections by state, queries by where their vector came from, jobs, and seats.
+
+    `process`: which of several on one socket this is. Each sample of its own then says so; those of the database say the same everywhere.
+    """
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -39,9 +42,11 @@ class Metrics:
         queue: ReadQueue | None = None,
         admission: Admission | None = None,
         limiter: Limiter | None = None,
+        process: int | None = None,
     ) -> None:
         self._queue, self._jobs = queue, _Jobs()
-        self._registry = CollectorRegistry()
+        self._registry = CollectorRegistry() if process is None else _Registry(process)
+        self._shared = CollectorRegistry()
         labels = ("operation", "status")
         self._requests = Counter("commonlore_requests", "Requests answered.", labels, registry=self._registry)
         self._seconds = Histogram(
@@ -52,7 +57,7 @@ class Metrics:
         )
         self._degradations = Counter("commonlore_degradations", "Degradations stated.", ("frontier", "code"), registry=self._registry)
         self._registry.register(_Asked(pool, cache))
-        self._registry.register(self._jobs)
+        self._shared.register(self._jobs)
         if admission is not None:
             self._registry.register(_Seats(admission))
         if limiter is not None:
@@ -78,7 +83,20 @@ class Metrics:
 
     def render(self) -> bytes:
         """The text that Prometheus reads, with the numbers of the last `refresh`."""
-        return generate_latest(self._registry)
+        return generate_latest(self._registry) + generate_latest(self._shared)
+
+
+class _Registry(CollectorRegistry):
+    """Every sample has the number of the process as its label `process`."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__()
+        self._process = str(process)
+
+    def collect(self) -> Iterable[Metric]:
+        for metric in super().collect():
+            metric.samples = [sample._replace(labels={"process": self._process, **sample.labels}) for sample in metric.samples]
+            yield metric
 
 
 class _Asked(Collector):

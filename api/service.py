@@ -275,12 +275,9 @@ class MemoryOperations:
         current().charge.settle(actor)
         self._used.setdefault(actor.team_id, set()).add(actor.credential_id)
 
-    async def run_upkeep(self) -> None:
-        """Write the last use of keys, once every half minute, until cancelled. A failure is left for the next round."""
-        while True:
-            await asyncio.sleep(_TOUCH_PERIOD_S)
-            await self.flush_uses()
-            await self.flush_recalls()
+    async def run_upkeep(self, *, recalls_every_s: float) -> None:
+        """Write the last use of keys, once every half minute, and what was recalled, until cancelled. A failure is left for the next round."""
+        await asyncio.gather(_repeated(_TOUCH_PERIOD_S, self.flush_uses), _repeated(recalls_every_s, self.flush_recalls))
 
     async def flush_uses(self) -> None:
         used, self._used = self._used, {}
@@ -294,6 +291,12 @@ class MemoryOperations:
         """Tell other processes what this one recalled, so that they know an echo of it. What cannot be told now is told the next time."""
         with suppress(CommonloreError):
             await self._recent.flush(self.adapters.pool, self.adapters.clock())
+
+
+async def _repeated(period_s: float, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(period_s)
+        await work()
 
 
 async def _tried(write: Callable[[], Awaitable[_Result]]) -> _Result:

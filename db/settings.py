@@ -95,6 +95,11 @@ FIELDS: Mapping[str, Field] = {
     "port": Field(_integer(0, 65535), "0 to 65535; 0 takes a free one", "Where the API listens."),
     "allowed_hosts": Field(_hosts, "host names, separated by commas", "Host headers that are answered besides the address the API listens on."),
     "pool_size": Field(_integer(1, 500), "1 to 500", "Database connections of one API process."),
+    "api_processes": Field(
+        _integer(1, 64),
+        "1 to 64",
+        "API processes that `commonlore up` serves with, on one socket; each takes about 400 MB, a pool and seats of its own. Several need Linux.",
+    ),
     "calls_at_once": Field(
         _integer(1, 10_000),
         "1 to 10000",
@@ -168,6 +173,7 @@ class Settings:
     port: int = 7411
     allowed_hosts: tuple[str, ...] = ()
     pool_size: int = 10
+    api_processes: int = 1
     calls_at_once: int = AdmissionPolicy().seats
     prepared_statements: str = "on"
     redis_url: str | None = None

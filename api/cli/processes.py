@@ -1,4 +1,4 @@
-"""What runs beside the API: a worker, restarted with growing pauses, and the embedded database, started again if it dies."""
+"""What runs beside the API: processes, restarted with growing pauses, and the embedded database, started again if it dies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKER = "commonlore.workers.main"
 _LOOK_S = 2.0
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
-# Longer than the worker's own grace for the jobs that it runs.
+# Longer than a worker's own grace for the jobs that it runs, and an API process's for its requests.
 _STOP_S = 30.0
 _M_ARENA_MAX = -8
 
@@ -35,7 +35,7 @@ def one_arena() -> None:
 
 
 def child_environment(environment: Mapping[str, str], settings: Settings) -> dict[str, str]:
-    """What the worker is given: the settings of this process, without a client's key."""
+    """What a child is given: the settings of this process, without a client's key."""
     kept = {name: value for name, value in environment.items() if name not in (f"{PREFIX}KEY", f"{PREFIX}URL")}
     return kept | {f"{PREFIX}HOME": str(settings.home), f"{PREFIX}LOG_LEVEL": settings.log_level, "MALLOC_ARENA_MAX": "1"}
 
@@ -62,17 +62,18 @@ def _start_again(settings: Settings) -> None:
         pass  # this hold is let go of; the caller's keeps the server
 
 
-class WorkerProcess:
-    """One worker that is kept running until `stop`.
+class KeptProcess:
+    """One process that is kept running until `stop`; `name` is what the log calls it.
 
-    A worker that ends is started again after 1, 2, 4 ... 60 s; one that ran for more than a minute begins at 1 s again.
+    One that ends is started again after 1, 2, 4 ... 60 s; one that ran for more than a minute begins at 1 s again.
     It has a session of its own, so that Ctrl-C reaches this process alone and the order of stopping is ours.
     """
 
-    def __init__(self, environment: Mapping[str, str], *, log_file: Path | None = None, command: tuple[str, ...] | None = None) -> None:
+    def __init__(self, name: str, command: tuple[str, ...], environment: Mapping[str, str], *, log_file: Path | None = None) -> None:
+        self._name = name
+        self._command = command
         self._environment = environment
         self._log_file = log_file
-        self._command = command or (sys.executable, "-m", "commonlore.api.cli.tied", str(os.getpid()), WORKER)
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self.starts = 0
@@ -96,6 +97,7 @@ class WorkerProcess:
         self.starts += 1
 
     async def _make(self, output: int | None) -> asyncio.subprocess.Process:
+        """Start it, with what it writes in `output`, or in this process's own where that is None."""
         return await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -114,13 +116,13 @@ class WorkerProcess:
             code = await self._process.wait()
             if loop.time() - started > _LONGEST_PAUSE_S:
                 pause_s = _FIRST_PAUSE_S
-            log.warning("the worker ended with %s; it is started again in %.0f s", code, pause_s)
+            log.warning("%s ended with %s; it is started again in %.0f s", self._name, code, pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             await self._spawn()
 
     async def stop(self) -> None:
-        """Ask it to end, wait for its jobs for half a minute, then end it. What was cut off goes back to the queue."""
+        """Ask it to end, wait for what it is at for half a minute, then end it."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -137,3 +139,11 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+class WorkerProcess(KeptProcess):
+    """A worker. What was cut off when it stops goes back to the queue."""
+
+    def __init__(self, environment: Mapping[str, str], *, log_file: Path | None = None, command: tuple[str, ...] | None = None) -> None:
+        own = (sys.executable, "-m", "commonlore.api.cli.tied", str(os.getpid()), WORKER)
+        super().__init__("the worker", command or own, environment, log_file=log_file)

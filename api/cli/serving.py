@@ -33,6 +33,8 @@ _DRAIN_S = 20
 _TICK_S = 0.005
 # How often a process tells the others what was used: a transaction a team, or one script for everything.
 _TELL_DATABASE_S, _TELL_VALKEY_S = 1.0, 0.1
+# How often it keeps what it recalled. Beside others on one socket, a caller's next call may well reach another process.
+_RECALLS_ALONE_S, _RECALLS_BESIDE_OTHERS_S = 30.0, 5.0
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -100,8 +102,12 @@ def _modules() -> None:
 
 
 @asynccontextmanager
-async def serving(settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder]) -> AsyncIterator[Limiter]:
+async def serving(
+    settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder], *, number: int = 1
+) -> AsyncIterator[Limiter]:
     """The API answers for the length of the block; then it takes no more, lets what runs end within 20 s, and closes. Gives its limits.
+
+    `number` is the process's among those that share the socket.
 
     Raises:
         OperatorError: `role_unsafe`, `model_invalid`.
@@ -118,8 +124,9 @@ async def serving(settings: Settings, conninfo: str, listener: socket.socket, mo
         ):
             operations = MemoryOperations(adapters)
             limiter = _limiter(adapters, settings, store)
-            server = _server(_application(operations, settings, limiter), settings)
-            upkeep = asyncio.gather(operations.run_upkeep(), limiter.run())
+            server = _server(_application(operations, settings, limiter, number), settings)
+            recalls_every_s = _RECALLS_ALONE_S if settings.api_processes == 1 else _RECALLS_BESIDE_OTHERS_S
+            upkeep = asyncio.gather(operations.run_upkeep(recalls_every_s=recalls_every_s), limiter.run())
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 while not server.started and not running.done():  # noqa: ASYNC110  the server has no event to wait for
@@ -165,7 +172,7 @@ def _limiter(adapters: Adapters, settings: Settings, store: LimitStore) -> Limit
     )
 
 
-def _application(operations: MemoryOperations, settings: Settings, limiter: Limiter) -> ASGIApp:
+def _application(operations: MemoryOperations, settings: Settings, limiter: Limiter, number: int) -> ASGIApp:
     from commonlore.api.administration import TeamAdministration
     from commonlore.api.app import create_app
     from commonlore.api.rest import admin_routes, receipt_key_route
@@ -181,13 +188,15 @@ def _application(operations: MemoryOperations, settings: Settings, limiter: Limi
         ready=operations.adapters.ready,
         admin_routes=[*admin_routes(administration, settings), receipt_key_route(public_key)],
         authenticate=operations.authenticate,
-        metrics=_metrics(operations.adapters, admission, limiter) if settings.metrics == "on" else None,
+        metrics=_metrics(operations.adapters, admission, limiter, number if settings.api_processes > 1 else None)
+        if settings.metrics == "on"
+        else None,
         admission=admission,
         limiter=limiter,
     )
 
 
-def _metrics(adapters: Adapters, admission: Admission, limiter: Limiter) -> Metrics:
+def _metrics(adapters: Adapters, admission: Admission, limiter: Limiter, process: int | None) -> Metrics:
     from commonlore.api.metrics import Metrics
     from commonlore.db.jobs import read_numbers
 
@@ -196,7 +205,9 @@ def _metrics(adapters: Adapters, admission: Admission, limiter: Limiter) -> Metr
         size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
         return {"used": size - idle, "idle": idle, "waiting": found.get("requests_waiting", 0) + adapters.pool.shares.waiting}
 
-    return Metrics(pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission, limiter=limiter)
+    return Metrics(
+        pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission, limiter=limiter, process=process
+    )
 
 
 def _server(app: Any, settings: Settings) -> Any:

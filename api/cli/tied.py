@@ -16,12 +16,18 @@ _PR_SET_PDEATHSIG = 1
 NICENESS = 10
 
 
-def main() -> None:
-    parent, module = int(sys.argv[1]), sys.argv[2]
+def tie(parent: int) -> bool:
+    """From now on this process gets SIGTERM when its parent ends. False where it has ended already."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
-        if os.getppid() != parent:
-            return  # it ended before the kernel was asked
+        return os.getppid() == parent
+    return True
+
+
+def main() -> None:
+    parent, module = int(sys.argv[1]), sys.argv[2]
+    if not tie(parent):
+        return
     os.nice(NICENESS)
     sys.argv = [module]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

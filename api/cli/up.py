@@ -24,6 +24,8 @@ import click
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.cli.processes import WORKER, WorkerProcess, child_environment, keep_database, one_arena
 from commonlore.api.cli.serving import address_of, is_loopback, listen, load_early, serving
+from commonlore.api.cli.siblings import answering, processes_of, require_connections, siblings
+from commonlore.db.embedded.cluster import MAX_CONNECTIONS
 from commonlore.db.erasure.signing import receipt_key
 from commonlore.db.locate import Database, open_database, require_migrated, revision
 from commonlore.db.migrate import head_revision
@@ -47,6 +49,7 @@ class Started:
     settings: Settings
     database: Database
     worker_pid: int | None
+    api_pids: tuple[int, ...]
     first_key: IssuedKey | None
 
 
@@ -55,16 +58,20 @@ class Started:
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of COMMONLORE_PORT; 0 takes a free one.")
 @_home_option
 @click.option("--no-worker", is_flag=True, help="Do not start a worker; run `commonlore worker` elsewhere.")
+@click.option("--processes", type=click.IntRange(1, 64), help="API processes on one socket, instead of COMMONLORE_API_PROCESSES.")
 @json_option
 @click.pass_obj
-def up(output: Output, host: str | None, port: int | None, home: Path | None, no_worker: bool) -> None:
+def up(output: Output, host: str | None, port: int | None, home: Path | None, no_worker: bool, processes: int | None) -> None:
     """Run the service until Ctrl-C: the database if it is the embedded one, the API and a worker.
 
     The first start makes a team, a member and a key, and shows the key once.
     """
     one_arena()
-    settings = read_settings(os.environ, host=host, port=port, home=home)
+    settings = read_settings(os.environ, host=host, port=port, home=home, api_processes=processes)
     configure_logging(settings)
+    settings = replace(settings, api_processes=processes_of(settings))
+    if settings.embedded:
+        require_connections(settings, MAX_CONNECTIONS)
     run_service(settings, lambda started: _announce(output, started), worker=not no_worker)
 
 
@@ -124,9 +131,14 @@ async def _run_until_signalled(
             "settings_invalid",
             f"{settings.host} can be reached from other machines, and there is no key yet: start once on 127.0.0.1, or make a key first",
         )
-    async with service(settings, database, listener, model, worker=worker) as process:
+    async with (
+        siblings(settings, database.serving_conninfo, listener) as others,
+        service(settings, database, listener, model, worker=worker) as process,
+        answering(others, stop),  # so that they end before the worker does
+    ):
         first_key = await _first_key(database) if installation is not None and not installation.has_team else None
-        announce(Started(settings, database, process.pid if process else None, first_key))
+        api_pids = (os.getpid(), *(one.pid for one in others if one.pid is not None))
+        announce(Started(settings, database, process.pid if process else None, api_pids, first_key))
         guard = loop.create_task(keep_database(settings)) if settings.embedded else None
         await stop.wait()
         if guard is not None:
@@ -231,6 +243,7 @@ def _announce(output: Output, started: Started) -> None:
                 "data_directory": str(settings.home) if settings.embedded else None,
                 "database": "embedded" if started.database.embedded else "external",
                 "worker_pid": started.worker_pid,
+                "api_pids": list(started.api_pids),
                 "key": issued.text if issued else None,
             }
         )
@@ -247,6 +260,7 @@ def _lines(started: Started, url: str, issued: IssuedKey | None) -> list[str]:
         f"Commonlore answers on  {url}",
         f"  for agents (MCP)     {url}/mcp",
         f"  data                 {data}",
+        *([f"  API processes        {len(started.api_pids)}"] if len(started.api_pids) > 1 else []),
         f"  worker               {'running' if started.worker_pid else 'not started here; run it with: ' + command_line(settings, 'worker')}",
         "",
     ]

@@ -39,6 +39,7 @@ _RESERVED = frozenset(
     ("config_file", "data_directory", "external_pid_file", "hba_file", "ident_file", "logging_collector", "port", "unix_socket_directories")
 )
 
+MAX_CONNECTIONS = 60
 _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
         "cluster_name": "commonlore",
@@ -48,7 +49,7 @@ _DEFAULTS: Mapping[str, str] = MappingProxyType(
         # Taken as it is used: the indexes of a space of 100,000 texts fit, and an idle server stays small.
         "shared_buffers": "256MB",
         "effective_cache_size": "1GB",
-        "max_connections": "60",
+        "max_connections": str(MAX_CONNECTIONS),
         "huge_pages": "off",
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
