@@ -90,4 +90,4 @@ class Residence:
         self.least_rows = least_rows
         self.vectors = ResidentVectors(most_bytes, least_rows=least_rows, patience_s=patience_s)
         self.words = ResidentWords(most_bytes // 4)
-        self.hits: dict[UUID, RelationshipHit] = {}
+        self.hits: dict[int, RelationshipHit] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from psycopg.rows import TupleRow
 
@@ -181,7 +180,7 @@ class HeldRelationships:
     _rest: bool = field(default=False, init=False)
     _refused: Asked[TupleRow] | None = field(default=None, init=False)
     _unknown: Asked[TupleRow] | None = field(default=None, init=False)
-    _hits: dict[UUID, RelationshipHit] = field(default_factory=dict, init=False)
+    _hits: dict[int, RelationshipHit] = field(default_factory=dict, init=False)
 
     @property
     def has_near(self) -> bool:
@@ -199,14 +198,15 @@ class HeldRelationships:
             if block is not None and len(vector) == block.dimensions:
                 self._near = block.nearest(vector, depth + SLACK, with_ties=True)
                 self._rest = len(self._near) < block.count
-        ids = list(dict.fromkeys([hit[0] for hit in self._lexical] + [hit[0] for hit in self._near or ()]))
-        if not ids:
+        # Whole numbers as keys: a UUID's hash costs more than the rest.
+        found = {hit[0].int: hit[0] for branch in (self._lexical, self._near or ()) for hit in branch}
+        if not found:
             return
         if len(self.residence.hits) > _MOST_HITS:
             self.residence.hits = {}  # other searches go on with the old ones
         self._hits = self.residence.hits
-        self._refused = self.transaction.ask_tuples(RESIDENT["read_not_counting"], relationship_ids=ids)
-        unknown = [key for key in ids if key not in self._hits]
+        self._refused = self.transaction.ask_tuples(RESIDENT["read_not_counting"], relationship_ids=list(found.values()))
+        unknown = [key for number, key in found.items() if number not in self._hits]
         if unknown:
             self._unknown = self.transaction.ask_tuples(RESIDENT["read_hits"], relationship_ids=unknown)
 
@@ -224,12 +224,12 @@ class HeldRelationships:
         if not found:
             return []
         assert self._refused is not None
-        refused, hits = {key for (key,) in await self._refused.fetchall()}, self._hits
+        refused, hits = {key.int for (key,) in await self._refused.fetchall()}, self._hits
         if self._unknown is not None:
-            hits |= {row[0]: RelationshipHit(*row) for row in await self._unknown.fetchall()}
+            hits |= {row[0].int: RelationshipHit(*row) for row in await self._unknown.fetchall()}
             self._unknown = None
-        counting = [hit for hit in found if hit[0] not in refused] if refused else found
-        ranked = [(-score, hits[key].known_from, key.int, key) for key, _, score in counting]
+        counting = [hit for hit in found if hit[0].int not in refused] if refused else found
+        ranked = [(-score, hits[key.int].known_from, key.int) for key, _, score in counting]
         if len(ranked) < depth and not are_all:
             return None
         ranked.sort()
