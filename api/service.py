@@ -24,8 +24,9 @@ from commonlore.db.correct import PostgresCorrections
 from commonlore.db.echoes import RecentRecalls
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.ingest import PostgresSessions
+from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.ledger import LedgerSession, PostgresLedger
-from commonlore.db.recall import SpacesLastRead, recall_snapshot
+from commonlore.db.recall import recall_snapshot
 from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
@@ -189,24 +190,28 @@ class MemoryOperations:
             await self.authenticate(key, scope="read")
             embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
             await asyncio.wait((embedding,))
-        async with AsyncExitStack() as stack:
-            with record.step("authenticate"):
-                opening = recall_snapshot(
-                    adapters.pool,
-                    key,
-                    clock=adapters.clock,
-                    timeout_ms=adapters.timeout_ms,
-                    intent=intent,
-                    last_read=self._last_read,
-                    residence=adapters.residence,
-                )
-                snapshot = await stack.enter_async_context(opening)
-            self.note(snapshot.actor)
-            snapshot.actor.require("read")
-            if request.spaces:
-                snapshot.narrow(request.spaces)
-            embedding = embedding or asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
-            try:
+        elif self._last_read.of(key):
+            # A key whose last recall was served: the model works while the database checks it.
+            embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
+        try:
+            async with AsyncExitStack() as stack:
+                with record.step("authenticate"):
+                    opening = recall_snapshot(
+                        adapters.pool,
+                        key,
+                        clock=adapters.clock,
+                        timeout_ms=adapters.timeout_ms,
+                        intent=intent,
+                        last_read=self._last_read,
+                        residence=adapters.residence,
+                        vector=embedding,
+                    )
+                    snapshot = await stack.enter_async_context(opening)
+                self.note(snapshot.actor)
+                snapshot.actor.require("read")
+                if request.spaces:
+                    snapshot.narrow(request.spaces)
+                embedding = embedding or asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
                 result = await recall(
                     request,
                     snapshot=snapshot,
@@ -218,7 +223,11 @@ class MemoryOperations:
                 )
                 self._recent.note(snapshot.actor, (item.evidence_id for item in result.results), now)
                 return result, snapshot.actor
-            finally:
+        except CommonloreError:
+            self._last_read.forget(key)  # nothing is begun for its next recall before it is checked
+            raise
+        finally:
+            if embedding is not None:
                 embedding.cancel()
 
     async def trace_memory(self, key: PresentedKey, request: TraceRequest, *, correlation_id: str) -> dict[str, object]:

@@ -19,7 +19,7 @@ class QuoteProposal(TypedDict):
 
 
 class EntityPatch(TypedDict):
-    """An entity_id, or a name. A name that nothing carries is refused unless create_if_missing."""
+    """An entity_id, or a name that is carried unless create_if_missing."""
 
     entity_id: NotRequired[UUID | str | None]
     name: NotRequired[str | None]
@@ -28,7 +28,7 @@ class EntityPatch(TypedDict):
 
 
 class PredicatePatch(TypedDict):
-    """A predicate that exists already, by its key or an alias."""
+    """An existing predicate, by its key or an alias."""
 
     key: str
 
@@ -56,7 +56,7 @@ class CorrectionPatch(TypedDict):
 
 
 class SupportSpan(TypedDict):
-    """One support that counts now, as the trace shows it."""
+    """One support as the trace shows it."""
 
     evidence_id: UUID | str
     start: int
@@ -71,14 +71,14 @@ class CorrectionSelection(TypedDict):
 
 
 class TimeCue(TypedDict):
-    """A time in which you think it was said; a preference, never a filter. A date is that whole day in `time_zone`, so `before` includes it."""
+    """A preference, never a filter. A date is that whole day in `time_zone`."""
 
     after: NotRequired[str | None]
     before: NotRequired[str | None]
 
 
 class RecallFilter(TypedDict):
-    """All given fields must hold, of a list any entry. The first five narrow evidence, the others relationships."""
+    """All must hold, of a list any. The first five narrow evidence."""
 
     labels: NotRequired[list[str]]
     sources: NotRequired[list[str]]
@@ -93,7 +93,7 @@ class RecallFilter(TypedDict):
 
 
 class EvidenceProposal(TypedDict):
-    """A text as it was said or written, with where it comes from."""
+    """A text as it was said or written."""
 
     content: str
     source_type: NotRequired[Literal["conversation", "document", "manual", "observation"]]
@@ -114,7 +114,7 @@ class EvidenceProposal(TypedDict):
 
 
 class EntityProposal(TypedDict):
-    """An end of a relationship: by name, or by an id from an earlier answer."""
+    """By name, or by an id from an earlier answer."""
 
     name: NotRequired[str | None]
     entity_kind: NotRequired[Literal["concept", "document", "organization", "other", "person", "place", "product", "project"]]
@@ -122,7 +122,7 @@ class EntityProposal(TypedDict):
 
 
 class PredicateProposal(TypedDict):
-    """Exactly one of the two: a new wording, or a key from an earlier answer."""
+    """A new wording, or a key from an earlier answer."""
 
     proposed_key: NotRequired[str | None]
     known_predicate_key: NotRequired[str | None]
@@ -136,7 +136,7 @@ class ObjectProposal(TypedDict):
 
 
 class SpanProposal(TypedDict):
-    """An exact place in one cited text, in code points, half-open; `quote` must be that slice."""
+    """A place in one cited text, in code points; `quote` must be that slice."""
 
     evidence_index: int
     start: int
@@ -155,7 +155,7 @@ class ConflictContext(TypedDict):
 
 
 class RelationshipProposal(TypedDict):
-    """What an agent reads in the cited evidence. The server decides whether the text carries it."""
+    """What you read in the cited evidence; the server verifies it."""
 
     ref: str
     subject: EntityProposal
@@ -174,7 +174,7 @@ class RelationshipProposal(TypedDict):
 
 
 class SessionEvent(TypedDict):
-    """What somebody said, word for word. Under its `event_id` it never changes. Without `speaker` it is the user's."""
+    """What somebody said; it never changes under its `event_id`."""
 
     event_id: str
     text: str

@@ -85,6 +85,15 @@ class Frontier:
         if self._residence is not None:
             self._ahead |= ask_vectors_ahead(self._transaction, self._residence)
 
+    async def look_ahead(self, vector: Awaitable[QueryVector]) -> None:
+        """Measure what the process keeps of the spaces that were asked ahead, where the query's vector is kept, while the database answers."""
+        if self._ahead and await _is_there(vector):
+            embedded = await vector
+            self._transaction.send()
+            for held in self._ahead.values():
+                if embedded.vector is not None:
+                    held.measure(embedded.vector)
+
     def note_words(self, space_id: UUID, parts: WordCounts, documents: WordCounts) -> None:
         """What the statistics of a space say of the words of the query."""
         self._words[space_id] = parts, documents

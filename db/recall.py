@@ -18,6 +18,7 @@ from commonlore.db.errors import stated
 from commonlore.db.frontier import Frontier
 from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
+from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence
 from commonlore.db.resident_reading import WordCounts
@@ -42,27 +43,6 @@ from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, TemporalView
 
 
-class SpacesLastRead:
-    """Which spaces the latest recalls of each key read, so that the next one can ask for their statistics while the key is checked.
-
-    Nothing follows from it but a round trip saved: what was asked for other spaces than the key may read now is not looked at.
-    """
-
-    def __init__(self, most: int = 10_000) -> None:
-        self._most = most
-        self._found: dict[PresentedKey, tuple[tuple[Space, int | None], ...]] = {}
-
-    def of(self, key: PresentedKey) -> tuple[tuple[Space, int | None], ...]:
-        return self._found.get(key, ())
-
-    def note(self, key: PresentedKey, spaces: tuple[tuple[Space, int | None], ...]) -> None:
-        """Of a key that was found valid."""
-        self._found.pop(key, None)
-        self._found[key] = spaces
-        if len(self._found) > self._most:
-            del self._found[next(iter(self._found))]
-
-
 @asynccontextmanager
 async def recall_snapshot(
     pool: Pool,
@@ -73,8 +53,10 @@ async def recall_snapshot(
     intent: RecallIntent | None = None,
     last_read: SpacesLastRead | None = None,
     residence: Residence | None = None,
+    vector: Awaitable[QueryVector] | None = None,
 ) -> AsyncIterator[PostgresRecallSnapshot]:
-    """One state of the database for the holder of a key. With an intent its statistics are read ahead, where the spaces are those of last time.
+    """One state of the database for the holder of a key. With an intent its statistics are read ahead, where the spaces are those of last time;
+    meanwhile the process looks at what it keeps of them, where the vector is there.
 
     Raises:
         Unauthenticated: the key is not valid.
@@ -92,6 +74,8 @@ async def recall_snapshot(
             if intent.view.is_present:
                 frontier.ask_ahead()
         asked[transaction] = frontier, statistics
+        if vector is not None:
+            await frontier.look_ahead(vector)
 
     async with actor_transaction(pool, key, clock=clock, timeout_ms=timeout_ms, snapshot=True, ahead=ahead if known else None) as (
         actor,

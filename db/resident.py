@@ -74,6 +74,13 @@ class Moments(NamedTuple):
     deviation: float | None
 
 
+class Measured(NamedTuple):
+    """A query's products with every vector of a block, roughly, and the number of changes that the block had seen."""
+
+    changes: int
+    products: NDArray[np.float64]
+
+
 class VectorBlock:
     """The vectors of one space: every one that a snapshot sees which is not older than the last one that was added, and those that are gone.
     A vector that was written anew takes the place of the old one. Of a transaction all or none are held.
@@ -85,7 +92,7 @@ class VectorBlock:
         self.dimensions = dimensions
         self.mark = 0
         self.held: frozenset[int] = frozenset()
-        self.count = 0
+        self.count = self.changes = 0
         self._capacity = _capacity(rows)
         self._rows: Halves = np.empty((self._capacity, dimensions), np.float16)
         self._order: NDArray[np.void] = np.empty(self._capacity, _ORDER)
@@ -133,6 +140,7 @@ class VectorBlock:
         if len(places):
             self._longest = max(self._longest, _longest(rows[new]))
         self._sample = None
+        self.changes += 1
         return True
 
     def measures_as(self, found: Arrivals) -> bool:
@@ -154,14 +162,20 @@ class VectorBlock:
                 return True
         return False
 
-    def nearest(self, query: Vectors, wanted: int, refused: Collection[bytes] = (), *, with_ties: bool = False) -> list[Hit]:
+    def measured(self, query: Vectors) -> Measured:
+        """What `nearest` begins with, for a query whose other needs are not known yet."""
+        return Measured(self.changes, self._roughly(query.astype(np.float16)))
+
+    def nearest(
+        self, query: Vectors, wanted: int, refused: Collection[bytes] = (), *, with_ties: bool = False, measured: Measured | None = None
+    ) -> list[Hit]:
         """The `wanted` nearest to a query of the same contract, without those of refused owners. Ties: id, then part.
 
-        `with_ties`: and all that are as near as the last of them.
+        `with_ties`: and all that are as near as the last of them. `measured`: of the same query; of no use once the block has changed.
         """
         asked = query.astype(np.float16)
         looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
-        near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at)
+        near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at, measured)
         scores = self._scores(_floats(self._rows[near]), _floats(asked))
         order = self._order[near]
         ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
@@ -198,9 +212,9 @@ class VectorBlock:
         squares = np.add.accumulate(apart * apart / (numbers[1:] * numbers[:-1]))
         return Moments(float(sums[-1] / numbers[-1]), math.sqrt(float(squares[-1]) / len(values)) if len(squares) else 0.0)
 
-    def _possible(self, asked: Halves, wanted: int) -> Places:
+    def _possible(self, asked: Halves, wanted: int, measured: Measured | None = None) -> Places:
         """Rows that hold every vector that may be among the wanted ones: hardly more than those."""
-        rough = self._roughly(asked)
+        rough = measured.products if measured is not None and measured.changes == self.changes else self._roughly(asked)
         least = float(np.partition(rough, self.count - wanted)[self.count - wanted])
         return np.flatnonzero(rough >= least - 2 * self._error(asked))
 

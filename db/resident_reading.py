@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence, ResidentVectors
-from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, Moments, VectorBlock, made_block
+from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, Measured, Moments, VectorBlock, made_block
 from commonlore.db.resident_words import Bm25, KeptWords, Posted, ResidentWords, WordsName
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import RESIDENT
@@ -52,6 +52,12 @@ class HeldVectors:
     block: VectorBlock | None
     asked: Asked[TupleRow]
     known: frozenset[int] = frozenset()
+    measured: Measured | None = None
+
+    def measure(self, query: Vectors) -> None:
+        """Begin with a query of the block's length, before it is known whether the block is of use."""
+        if self.block is not None and len(query) == self.block.dimensions:
+            self.measured = self.block.measured(query)
 
     async def block_of(self, count: int) -> VectorBlock | None:
         """The block, where it is what the open snapshot sees of a space with so many vectors."""
@@ -152,7 +158,7 @@ class HeldEvidence:
         block = await self.vectors.block_of(parts)
         if block is None or len(vector) != block.dimensions:
             return None
-        return block.best_parts(block.nearest(vector, part_depth, gate), depth), block.moments(vector, sample)
+        return block.best_parts(block.nearest(vector, part_depth, gate, measured=self.vectors.measured), depth), block.moments(vector, sample)
 
     async def _gated(self) -> frozenset[bytes] | None:
         """The texts that may not be found; None where they are too many, or on their way out of the database."""
@@ -196,7 +202,7 @@ class HeldRelationships:
         if vector is not None and self.vectors is not None:
             block = await self.vectors.block_of(documents)
             if block is not None and len(vector) == block.dimensions:
-                self._near = block.nearest(vector, depth + SLACK, with_ties=True)
+                self._near = block.nearest(vector, depth + SLACK, with_ties=True, measured=self.vectors.measured)
                 self._rest = len(self._near) < block.count
         # Whole numbers as keys: a UUID's hash costs more than the rest.
         found = {hit[0].int: hit[0] for branch in (self._lexical, self._near or ()) for hit in branch}

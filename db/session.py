@@ -137,6 +137,11 @@ class TeamTransaction:
         finally:
             self._pipeline = None
 
+    def send(self) -> None:
+        """`Pipeline.send`."""
+        assert self._pipeline is not None
+        self._pipeline.send()
+
     def ask(self, statement: LiteralString, /, **parameters: object) -> Asked[DictRow]:
         """`execute` inside a pipeline."""
         assert self._pipeline is not None

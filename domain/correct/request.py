@@ -14,7 +14,7 @@ from commonlore.domain.submission import IdempotencyKey, require_key
 
 
 class EntityPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entity_id, or a name. A name that nothing carries is refused unless create_if_missing."""
+    """An entity_id, or a name that is carried unless create_if_missing."""
 
     entity_id: UUID | None = None
     name: Name | None = None
@@ -31,7 +31,7 @@ class EntityPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class PredicatePatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A predicate that exists already, by its key or an alias."""
+    """An existing predicate, by its key or an alias."""
 
     key: Annotated[str, Meta(min_length=1, max_length=128)]
 
@@ -64,7 +64,7 @@ class CorrectionPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class SupportSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One support that counts now, as the trace shows it."""
+    """One support as the trace shows it."""
 
     evidence_id: UUID
     start: Annotated[int, Meta(ge=0)]

@@ -18,7 +18,7 @@ MOST_TEXT_BYTES = 1024 * 1024
 
 
 class SessionEvent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody said, word for word. Under its `event_id` it never changes. Without `speaker` it is the user's."""
+    """What somebody said; it never changes under its `event_id`."""
 
     event_id: Name
     text: Annotated[str, Meta(min_length=1)]

@@ -17,18 +17,18 @@ from commonlore.domain.recall.period import Days, Period
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FORM = "expected a date such as 2026-03-29 or an RFC 3339 date-time with an offset"
 
-AskedAt = Annotated[str | None, Meta(description='When the question is asked, RFC 3339 with an offset; "yesterday" counts from it.')]
+AskedAt = Annotated[str | None, Meta(description='When it is asked, RFC 3339; "yesterday" counts from it.')]
 TimeZoneName = Annotated[
     Annotated[str, Meta(max_length=64)] | None,
-    Meta(description="Whose days and months are meant, such as Europe/Berlin; else the offset of asked_at."),
+    Meta(description="Whose days are meant, such as Europe/Berlin."),
 ]
 
 
 class TimeCue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A time in which you think it was said; a preference, never a filter. A date is that whole day in `time_zone`, so `before` includes it."""
+    """A preference, never a filter. A date is that whole day in `time_zone`."""
 
-    after: Annotated[str | None, Meta(description="A date or an RFC 3339 date-time with an offset.")] = None
-    before: Annotated[str | None, Meta(description="A date, included, or an RFC 3339 date-time with an offset, not included.")] = None
+    after: Annotated[str | None, Meta(description="A date or RFC 3339.")] = None
+    before: Annotated[str | None, Meta(description="The same; a date is included.")] = None
 
     def period(self, zone: tzinfo) -> Period:
         """

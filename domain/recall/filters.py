@@ -20,7 +20,7 @@ _Entities = Annotated[list[UUID], Meta(max_length=50)]
 
 
 class RecallFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All given fields must hold, of a list any entry. The first five narrow evidence, the others relationships."""
+    """All must hold, of a list any. The first five narrow evidence."""
 
     # `occurred_from` is in the range and `occurred_to` is not; a text without a time is in no range. Predicates are keys or
     # aliases. Entities that were merged are followed.

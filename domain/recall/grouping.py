@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from commonlore.domain.policy import RRF_K
+from commonlore.domain.recall.fusion import fuse
 
 
 class RelationshipHit(NamedTuple):
@@ -25,12 +25,7 @@ def rank_groups(lexical: Sequence[RelationshipHit], vector: Sequence[Relationshi
 
     Source: ranking page, "Lexical and vector fusion" and "Semantic grouping".
     """
-    # One pass over hundreds of rows; whole numbers as keys, since a UUID's hash costs more than all the rest.
-    found: dict[int, tuple[float, int, datetime, str]] = {}
-    for branch in (lexical, vector):
-        for rank, (key, group, known_from) in enumerate(branch, start=1):
-            gained, other = 1.0 / (RRF_K + rank), found.get(key.int)
-            best = (gained, rank) if other is None else (other[0] + gained, min(other[1], rank))
-            found[key.int] = (*best, known_from, group)
-    order = sorted([(-score, rank, known_from, key, group) for key, (score, rank, known_from, group) in found.items()])
-    return list(dict.fromkeys([group for *_, group in order]))
+    hits = {key.int: (group, known_from) for branch in (lexical, vector) for key, group, known_from in branch}
+    fused = fuse([[key.int for key, _, _ in lexical], [key.int for key, _, _ in vector]])
+    order = sorted((-score, rank, hits[key][1], key) for key, (score, rank) in fused.items())
+    return list(dict.fromkeys(hits[key][0] for *_, key in order))

@@ -27,12 +27,12 @@ class RecallRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     limit: Annotated[int, Meta(ge=1, le=50, description="The most evidence to return.")] = 10
     relationship_limit: Annotated[int, Meta(ge=0, le=20, description="The most direct relationships; 0: none.")] = 5
     community_limit: Annotated[int, Meta(ge=0, le=10, description="The most communities; 0: none.")] = 3
-    community_relationship_limit: Annotated[int, Meta(ge=1, le=20, description="The most relationships in one community.")] = 5
+    community_relationship_limit: Annotated[int, Meta(ge=1, le=20, description="The most in one community.")] = 5
     valid_at: Annotated[str | None, Meta(description="When the statement should hold, RFC 3339.")] = None
     known_at: Annotated[str | None, Meta(description="As known at this time, RFC 3339.")] = None
     asked_at: AskedAt = None
     time_zone: TimeZoneName = None
-    time_cue: Annotated[TimeCue | None, Meta(description="When you think it was said: preferred, never a filter.")] = None
+    time_cue: Annotated[TimeCue | None, Meta(description="When it was said.")] = None
     known_evidence_ids: Annotated[KnownIds, Meta(description="Evidence you already have.")] = []
     known_relationship_ids: Annotated[KnownIds, Meta(description="Relationships you already have.")] = []
     expand_from_entity_ids: Annotated[

@@ -27,7 +27,7 @@ Short = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class EntityProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An end of a relationship: by name, or by an id from an earlier answer."""
+    """By name, or by an id from an earlier answer."""
 
     name: Name | None = None
     entity_kind: EntityKind = "other"
@@ -76,7 +76,7 @@ class ObjectProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PredicateProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Exactly one of the two: a new wording, or a key from an earlier answer."""
+    """A new wording, or a key from an earlier answer."""
 
     proposed_key: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     known_predicate_key: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
@@ -87,7 +87,7 @@ class PredicateProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SpanProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An exact place in one cited text, in code points, half-open; `quote` must be that slice."""
+    """A place in one cited text, in code points; `quote` must be that slice."""
 
     evidence_index: Annotated[int, Meta(ge=0, le=19)]
     start: Annotated[int, Meta(ge=0)]
@@ -106,7 +106,7 @@ class ConflictContext(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class RelationshipProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an agent reads in the cited evidence. The server decides whether the text carries it."""
+    """What you read in the cited evidence; the server verifies it."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=128)]
     subject: EntityProposal
@@ -147,7 +147,7 @@ class RelationshipProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EvidenceProposal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text as it was said or written, with where it comes from."""
+    """A text as it was said or written."""
 
     content: Annotated[str, Meta(min_length=1, description="Verbatim text, up to 10 MiB of UTF-8.")]
     source_type: SourceType = "manual"

@@ -14,7 +14,8 @@ import pytest
 from commonlore.api.service import MemoryOperations
 from commonlore.db.assemble import assemble
 from commonlore.db.frontier import Frontier
-from commonlore.db.recall import SpacesLastRead, recall_snapshot
+from commonlore.db.last_read import SpacesLastRead
+from commonlore.db.recall import recall_snapshot
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
 from commonlore.db.settings import read_settings

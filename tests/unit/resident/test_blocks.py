@@ -113,6 +113,19 @@ def test_a_vector_that_was_written_anew_takes_the_place_of_the_old_one() -> None
     }
 
 
+def test_what_was_measured_before_a_block_changed_is_measured_again() -> None:
+    vectors = unit_vectors(40)
+    block = made_block(arrivals([new_id() for _ in range(39)], [1] * 39, vectors[:39], mark=2))
+    assert block is not None
+    query, late = vectors[39], new_id()
+    measured = block.measured(query)
+    assert block.nearest(query, 5, measured=measured) == block.nearest(query, 5)
+
+    assert block.add(arrivals([late], [4], vectors[39:], mark=5))
+
+    assert late == block.nearest(query, 5, measured=measured)[0][0]
+
+
 def test_a_database_that_measures_in_another_way_is_asked_itself() -> None:
     found = arrivals([new_id() for _ in range(30)], [1] * 30, unit_vectors(30), mark=2)
     distances = bytearray(found.distances)
