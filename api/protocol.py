@@ -6,6 +6,7 @@ Without them a connection that sends a byte now and then stays for ever, and one
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -30,6 +31,8 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     head_timeout_s: ClassVar[float]
+    # Called when a connection was closed, where somebody counts them.
+    on_lost: ClassVar[Callable[..., None]] = staticmethod(lambda: None)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -43,6 +46,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_ended()
         super().connection_lost(exc)
+        self.on_lost()
 
     def data_received(self, data: bytes) -> None:
         if self._timer is None and self.cycle is not None and self.cycle.response_complete:

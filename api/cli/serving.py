@@ -19,6 +19,7 @@ from commonlore.domain.limits.admission import Admission, AdmissionPolicy
 from commonlore.domain.limits.meter import LimitStore, Meter
 
 if TYPE_CHECKING:
+    from commonlore.api.cli.accepting import Acceptor, Connections
     from commonlore.api.edge import ASGIApp
     from commonlore.api.limits import Limiter
     from commonlore.api.metrics import Metrics
@@ -103,11 +104,17 @@ def _modules() -> None:
 
 @asynccontextmanager
 async def serving(
-    settings: Settings, conninfo: str, listener: socket.socket, model: Future[LocalEmbedder], *, number: int = 1
+    settings: Settings,
+    conninfo: str,
+    listener: socket.socket,
+    model: Future[LocalEmbedder],
+    *,
+    number: int = 1,
+    connections: Connections | None = None,
 ) -> AsyncIterator[Limiter]:
     """The API answers for the length of the block; then it takes no more, lets what runs end within 20 s, and closes. Gives its limits.
 
-    `number` is the process's among those that share the socket.
+    `number` is the process's among those that share the socket, `connections` how many each of them has; without, it takes all that come.
 
     Raises:
         OperatorError: `role_unsafe`, `model_invalid`.
@@ -127,11 +134,12 @@ async def serving(
             server = _server(_application(operations, settings, limiter, number), settings)
             recalls_every_s = _RECALLS_ALONE_S if settings.api_processes == 1 else _RECALLS_BESIDE_OTHERS_S
             upkeep = asyncio.gather(operations.run_upkeep(recalls_every_s=recalls_every_s), limiter.run())
-            running = asyncio.create_task(server.serve(sockets=[listener]))
+            running = asyncio.create_task(server.serve(sockets=[listener] if connections is None else []))
             try:
                 while not server.started and not running.done():  # noqa: ASYNC110  the server has no event to wait for
                     await asyncio.sleep(_TICK_S)
-                yield limiter
+                with contextlib.nullcontext() if connections is None else contextlib.closing(_acceptor(server, listener, connections, number)):
+                    yield limiter
             finally:
                 server.should_exit = True
                 await running
@@ -208,6 +216,20 @@ def _metrics(adapters: Adapters, admission: Admission, limiter: Limiter, process
     return Metrics(
         pool=pool, cache=adapters.query_counts, queue=lambda: read_numbers(adapters.pool), admission=admission, limiter=limiter, process=process
     )
+
+
+def _acceptor(server: Any, listener: socket.socket, connections: Connections, number: int) -> Acceptor:
+    from commonlore.api.cli.accepting import Acceptor
+
+    config = server.config
+
+    def make_protocol() -> asyncio.Protocol:
+        made: asyncio.Protocol = config.http_protocol_class(config=config, server_state=server.server_state, app_state=server.lifespan.state)
+        return made
+
+    acceptor = Acceptor(listener, connections, number, make_protocol)
+    config.http_protocol_class.on_lost = staticmethod(acceptor.lost)
+    return acceptor
 
 
 def _server(app: Any, settings: Settings) -> Any:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from commonlore.api.cli.accepting import Connections
 from commonlore.api.cli.processes import KeptProcess, child_environment
 from commonlore.db.settings import PREFIX, Settings
 from commonlore.domain.errors import OperatorError, Unavailable
@@ -56,9 +57,10 @@ def require_connections(settings: Settings, most: int) -> None:
 class ApiProcess(KeptProcess):
     """One further API process, by its number. It inherits the listening socket; how to reach the database it is told in a pipe."""
 
-    def __init__(self, environment: Mapping[str, str], conninfo: str, listener: socket.socket, number: int) -> None:
-        self._conninfo, self._descriptor = conninfo, listener.fileno()
-        command = (sys.executable, "-m", SIBLING, str(os.getpid()), str(self._descriptor), str(number))
+    def __init__(self, environment: Mapping[str, str], conninfo: str, listener: socket.socket, connections: Connections, number: int) -> None:
+        self._conninfo, self._connections = conninfo, connections
+        self._descriptors = (listener.fileno(), connections.descriptor)
+        command = (sys.executable, "-m", SIBLING, str(os.getpid()), *map(str, self._descriptors), str(number))
         super().__init__(f"API process {number}", command, environment)
         self.number = number
         self.ready = asyncio.Event()
@@ -71,7 +73,7 @@ class ApiProcess(KeptProcess):
             stdout=asyncio.subprocess.PIPE,
             stderr=output,
             env=dict(self._environment),
-            pass_fds=(self._descriptor,),
+            pass_fds=self._descriptors,
             start_new_session=True,
         )
         self.ready.clear()
@@ -79,14 +81,16 @@ class ApiProcess(KeptProcess):
         return made
 
     async def _begin(self, made: asyncio.subprocess.Process) -> None:
-        """Its address of the database, which no list of processes shows; then its word that it answers."""
+        """Its address of the database, which no list of processes shows; then its word that it answers, and its end."""
         assert made.stdin is not None and made.stdout is not None
         with contextlib.suppress(ConnectionError):  # it ended already, which `_keep` sees
             made.stdin.write(self._conninfo.encode() + b"\n")
             await made.stdin.drain()
             made.stdin.close()
-        if await made.stdout.readline() == READY:
-            self.ready.set()
+        while line := await made.stdout.readline():
+            if line == READY:
+                self.ready.set()
+        self._connections.leave(self.number)  # killed, it could not say so
 
     async def stop(self) -> None:
         """As of every process; requests under way have their time."""
@@ -97,7 +101,7 @@ class ApiProcess(KeptProcess):
 
 @asynccontextmanager
 async def siblings(
-    settings: Settings, conninfo: str, listener: socket.socket, *, environment: Mapping[str, str] = os.environ
+    settings: Settings, conninfo: str, listener: socket.socket, connections: Connections | None, *, environment: Mapping[str, str] = os.environ
 ) -> AsyncIterator[Sequence[ApiProcess]]:
     """API processes 2 to `api_processes`, started before this one loads its own model, and ended after the block at the latest."""
     given = child_environment(environment, settings) | {
@@ -105,7 +109,10 @@ async def siblings(
         f"{PREFIX}PORT": str(settings.port),
         f"{PREFIX}API_PROCESSES": str(settings.api_processes),
     }
-    made = [ApiProcess(given, conninfo, listener, number) for number in range(2, settings.api_processes + 1)]
+    if connections is None:
+        yield ()
+        return
+    made = [ApiProcess(given, conninfo, listener, connections, number) for number in range(2, settings.api_processes + 1)]
     try:
         for one in made:
             await one.start()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from commonlore.api.cli.accepting import Connections
 from commonlore.api.cli.output import Output, json_option
 from commonlore.api.cli.processes import WORKER, WorkerProcess, child_environment, keep_database, one_arena
 from commonlore.api.cli.serving import address_of, is_loopback, listen, load_early, serving
@@ -131,9 +132,10 @@ async def _run_until_signalled(
             "settings_invalid",
             f"{settings.host} can be reached from other machines, and there is no key yet: start once on 127.0.0.1, or make a key first",
         )
+    connections = Connections() if settings.api_processes > 1 else None
     async with (
-        siblings(settings, database.serving_conninfo, listener) as others,
-        service(settings, database, listener, model, worker=worker) as process,
+        siblings(settings, database.serving_conninfo, listener, connections) as others,
+        service(settings, database, listener, model, worker=worker, connections=connections) as process,
         answering(others, stop),  # so that they end before the worker does
     ):
         first_key = await _first_key(database) if installation is not None and not installation.has_team else None
@@ -158,11 +160,12 @@ async def service(
     worker: bool = True,
     worker_log: Path | None = None,
     environment: Mapping[str, str] = os.environ,
+    connections: Connections | None = None,
 ) -> AsyncIterator[WorkerProcess | None]:
     """API and worker for the length of the block. The API stops first, so that no job is made that nobody takes."""
     process = WorkerProcess(child_environment(environment, settings), log_file=worker_log) if worker else None
     try:
-        async with serving(settings, database.serving_conninfo, listener, model):
+        async with serving(settings, database.serving_conninfo, listener, model, connections=connections):
             if process is not None:
                 await process.start()
             yield process

@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -73,6 +75,22 @@ def test_what_one_process_stored_another_recalls(two: Service) -> None:
 
     assert ("1", "2") == places
     assert "Ada moved the Orion project to Lisbon." in [item["context"] for item in found.json()["results"]]
+
+
+def test_connections_that_come_together_are_spread(two: Service) -> None:
+    """Eight of one client: about four for each process, where whoever woke first would take them all."""
+
+    place = urlsplit(two.url)
+    with contextlib.ExitStack() as opened:
+        taken = [opened.enter_context(socket.create_connection((place.hostname or "", place.port or 0), timeout=60)) for _ in range(8)]
+        answers = []
+        for client in taken:
+            client.sendall(f"GET /metrics HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n".encode())
+            answers.append(client.makefile("rb").read().decode())
+
+    numbers = re.findall(r'commonlore_calls_limit\{process="(\d+)"\}', "".join(answers))
+    assert 8 == len(numbers)
+    assert 3 <= numbers.count("1") <= 5
 
 
 def test_a_session_of_mcp_goes_on_at_any_process(two: Service) -> None:

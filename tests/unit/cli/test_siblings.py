@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from commonlore.api.cli import siblings as module
+from commonlore.api.cli.accepting import Connections
 from commonlore.api.cli.serving import listen
 from commonlore.api.cli.siblings import answering, processes_of, require_connections, siblings
 from commonlore.db.settings import Settings, read_settings
@@ -72,7 +73,7 @@ async def test_a_process_that_never_answers_breaks_the_start_off(monkeypatch: py
     monkeypatch.setattr(module, "SIBLING", "this")  # a module that ends at once
     monkeypatch.setattr(module, "_READY_S", 1.0)
     with contextlib.closing(listen("127.0.0.1", 0)) as listener, pytest.raises(Unavailable, match="API process 2, 3 did not answer"):
-        async with siblings(some(3), "host=nowhere", listener, environment=os.environ) as made, answering(made, asyncio.Event()):
+        async with siblings(some(3), "host=nowhere", listener, Connections(), environment=os.environ) as made, answering(made, asyncio.Event()):
             raise AssertionError("the block began")
 
     assert not [child for child in psutil.Process().children() if "this" in child.cmdline()]
@@ -85,7 +86,11 @@ async def test_a_stop_does_not_wait_for_the_start(monkeypatch: pytest.MonkeyPatc
     stop = asyncio.Event()
     stop.set()
     with contextlib.closing(listen("127.0.0.1", 0)) as listener:
-        async with asyncio.timeout(30), siblings(some(2), "host=nowhere", listener, environment=os.environ) as made, answering(made, stop):
+        async with (
+            asyncio.timeout(30),
+            siblings(some(2), "host=nowhere", listener, Connections(), environment=os.environ) as made,
+            answering(made, stop),
+        ):
             numbers = [one.number for one in made]
 
     assert [2] == numbers
