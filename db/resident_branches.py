@@ -42,6 +42,8 @@ def ask_held(
     epoch, intent = transaction.space_epoch, plan.intent
     if epoch is None or space_plan.parts < kept.least_rows or not intent.view.is_present:
         return None, None
+    if not kept.words.has_room(max(space_plan.parts, space_plan.documents)):
+        return None, None
 
     def vectors(name: BlockName, rows: int) -> HeldVectors | None:
         return ahead.pop(name, None) or ask_vectors(transaction, kept.vectors, name, rows)

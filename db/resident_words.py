@@ -215,6 +215,10 @@ class ResidentWords:
         self._most_bytes = most_bytes
         self._kept: OrderedDict[WordsName, KeptWords] = OrderedDict()
 
+    def has_room(self, pieces: int) -> bool:
+        """Whether the words of so many pieces could be kept; one space takes half of the room at most."""
+        return 2 * _PIECE_BYTES * pieces <= self._most_bytes
+
     def of(self, name: WordsName) -> KeptWords:
         kept = self._kept.get(name)
         if kept is None:

@@ -142,3 +142,11 @@ def test_spaces_are_forgotten_before_they_take_more_than_there_is() -> None:
         store.trim()
 
     assert [False, False, True, True] == [bool(store.of(name).held({"word": 1})) for name in names]
+
+
+def test_a_space_whose_words_could_not_stay_is_not_begun() -> None:
+    """It would be read anew by each recall."""
+    store = ResidentWords(16_000_000)
+
+    assert store.has_room(20_000)
+    assert not store.has_room(100_000)
