@@ -16,8 +16,11 @@ from commonlore.domain.recall.utterance import factors
 
 
 def show_hints(hints: QueryHints) -> TraceHints:
-    """The hints as they were parsed, whether or not the contract in force reads them."""
-    asked_at = None if hints.asked_at is None else hints.asked_at.astimezone(UTC)
+    """The hints as they were parsed, whether or not the contract in force reads them; `asked_at` where a time counts from it.
+
+    Otherwise the same request would be explained in other words each time.
+    """
+    asked_at = None if hints.asked_at is None or not hints.periods else hints.asked_at.astimezone(UTC)
     fields: dict[str, Any] = {name: value for name, value in (("order", hints.order), ("asked_at", asked_at)) if value is not None}
     return TraceHints(
         names=list(hints.names),
