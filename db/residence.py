@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
 from uuid import UUID
 
-from commonlore.db.resident import BlockName, VectorBlock, block_bytes
+from commonlore.db.resident import Arrivals, BlockName, VectorBlock, block_bytes, made_block
 from commonlore.db.resident_words import ResidentWords
 from commonlore.domain.recall.grouping import RelationshipHit
 
@@ -28,6 +29,7 @@ class ResidentVectors:
         self._blocks: dict[BlockName, VectorBlock] = {}
         self._asked: dict[BlockName, float] = {}
         self._dimensions: dict[int, int] = {}
+        self._making: set[asyncio.Future[VectorBlock | None]] = set()
         self.size_bytes = 0
 
     def names_of(self, team_id: UUID, space_epoch: int) -> list[BlockName]:
@@ -62,6 +64,23 @@ class ResidentVectors:
         """What is kept of a space is not what a snapshot sees: it is read anew, but not at once."""
         self.forget(name, block)
         self._note(name, self._clock() + self._patience_s)
+
+    def keep_later(self, name: BlockName, found: Arrivals) -> None:
+        """Make a block in a thread, and keep it once it is made."""
+        self._note(name, math.inf)
+        making = asyncio.ensure_future(asyncio.to_thread(made_block, found))
+        self._making.add(making)
+
+        def made(task: asyncio.Future[VectorBlock | None]) -> None:
+            self._making.discard(task)
+            block = None if task.cancelled() or task.exception() is not None else task.result()
+            if block is None:
+                self.note_useless(name)
+            else:
+                self._asked.pop(name, None)
+                self.keep(name, block)
+
+        making.add_done_callback(made)
 
     def keep(self, name: BlockName, block: VectorBlock) -> None:
         self.forget(name)

@@ -6,7 +6,6 @@ see, there are as many vectors as texts, and each word has the blocks that it ha
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +21,7 @@ from commonlore.db.vectors import of_contract
 from commonlore.domain.ports import Vectors
 from commonlore.domain.recall.grouping import RelationshipHit
 
-# Bytes whose reading would hold up other requests for milliseconds.
+# Bytes that are made a block of in a thread, while the database searches.
 _LONG_BYTES = 1 << 20
 # Texts that count no more, beyond which the database searches: each is looked for among the candidates.
 MOST_EXCLUDED = 5_000
@@ -64,7 +63,10 @@ class HeldVectors:
         (row,) = await self.asked.fetch_early()
         found = Arrivals(*row[:2], *(column or b"" for column in row[2:]))
         if self.block is None:
-            self.block = await asyncio.to_thread(made_block, found) if len(found.vectors) > _LONG_BYTES else made_block(found)
+            if len(found.vectors) > _LONG_BYTES:
+                self.store.keep_later(self.name, found)
+                return None
+            self.block = made_block(found)
             if self.block is None:
                 self.store.note_useless(self.name)
                 return None

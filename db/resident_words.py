@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,7 +26,7 @@ _CODE_ENTRY = np.dtype([("length", ">i4"), ("code", ">i8")])
 _PIECE = np.dtype([("id", "V16"), ("part_no", ">i4")])
 _WEIGHT_UNIT = 10_000_000
 # An id and its entries in dicts, lists and arrays; a posting.
-_PIECE_BYTES, _POSTING_BYTES = 400, 24
+_PIECE_BYTES, _POSTING_BYTES = 400, 8
 
 
 class WordsName(NamedTuple):
@@ -40,9 +41,9 @@ class WordsName(NamedTuple):
 class Posted(NamedTuple):
     """Postings: pieces by their number here, frequency and length of each, and whether they come (1) or are taken away (-1)."""
 
-    pieces: Numbers
-    frequencies: NDArray[np.float64]
-    lengths: NDArray[np.float64]
+    pieces: NDArray[np.int32]
+    frequencies: NDArray[np.uint16]
+    lengths: NDArray[np.uint16]
     sign: int = 1
 
 
@@ -64,10 +65,9 @@ class KeptWords:
         self._terms: OrderedDict[str, tuple[int, Posted]] = OrderedDict()
         self._numbers: dict[bytes, int] = {}
         self._owners: dict[bytes, int] = {}
-        self._ids: list[bytes] = []
-        self._owner_of: list[int] = []
-        self._part_nos: list[int] = []
-        self._arrays: _Columns | None = None
+        # By piece its owner and part; by owner the id, and its halves, which sort as it does.
+        self._pieces = _Column(np.dtype([("owner", np.int64), ("part_no", np.int64)]))
+        self._ids = _Column(np.dtype([("id", object), ("high", np.uint64), ("low", np.uint64)]))
         self._postings = 0
 
     @property
@@ -118,14 +118,13 @@ class KeptWords:
         `with_ties`: and all that are as good as the last of them.
         """
         pieces, scores = self._scored(formula, postings)
-        columns = self._columns()
-        owner_of, high, low = columns.owner_of, columns.high, columns.low
-        ranked = scores * (1 << 20) + ((1 << 20) - 1 - columns.part_nos[pieces])
-        best = np.full(len(self._ids), -1, np.int64)
-        if len(self._numbers) == len(self._ids):
-            best[owner_of[pieces]] = ranked
+        of_pieces, ids = self._pieces.rows[pieces], self._ids.rows
+        ranked = scores * (1 << 20) + ((1 << 20) - 1 - of_pieces["part_no"])
+        best = np.full(self._ids.count, -1, np.int64)
+        if self._pieces.count == self._ids.count:
+            best[of_pieces["owner"]] = ranked
         else:
-            np.maximum.at(best, owner_of[pieces], ranked)
+            np.maximum.at(best, of_pieces["owner"], ranked)
         if refused:
             best[[self._owners[key] for key in refused if key in self._owners]] = -1
         owners = np.flatnonzero(best >= 0)
@@ -133,31 +132,31 @@ class KeptWords:
         if len(owners) > wanted:
             enough = values >= np.partition(values, len(values) - wanted)[len(values) - wanted]
             owners, values = owners[enough], values[enough]
-        order = np.lexsort((low[owners], high[owners], -values))[: len(owners) if with_ties else wanted]
-        lowest = (1 << 20) - 1 - (best[owners[order]] & ((1 << 20) - 1))
-        return list(zip(columns.ids[owners[order]].tolist(), lowest.tolist(), values[order].astype(np.float64).tolist(), strict=True))
+        order = np.lexsort((ids["low"][owners], ids["high"][owners], -values))[: len(owners) if with_ties else wanted]
+        owners = owners[order]
+        lowest = (1 << 20) - 1 - (best[owners] & ((1 << 20) - 1))
+        return list(zip(ids["id"][owners].tolist(), lowest.tolist(), values[order].astype(np.float64).tolist(), strict=True))
 
     def _scored(self, formula: Bm25, postings: Sequence[tuple[str, Posted]]) -> tuple[Numbers, Numbers]:
         """The pieces that hold a word, and the score of each. A piece whose postings were all taken away holds none."""
-        weight_of = dict(zip(formula.terms, formula.weights, strict=True))
-        hits = [(weight_of[term], found) for term, found in postings]
-        count = len(self._numbers)
-        if not hits:
+        if not postings:
             return _NONE, _NONE
-        gained = []
-        for weight, found in hits:
-            frequency, length = found.frequencies, found.lengths
-            of_length = formula.k1 * (1 - formula.b + formula.b * length / formula.average_length)
-            gained.append(found.sign * np.rint(weight * _WEIGHT_UNIT * frequency / (frequency + of_length)))
-        pieces = np.concatenate([found.pieces for _, found in hits])
-        # Whole numbers far below 2^53: the sums are exact.
-        sums = np.bincount(pieces, np.concatenate(gained), minlength=count)
-        if all(found.sign == 1 for _, found in hits):
+        weight_of, count = dict(zip(formula.terms, formula.weights, strict=True)), self._pieces.count
+        pieces = np.concatenate([found.pieces for _, found in postings])
+        frequency = np.concatenate([found.frequencies for _, found in postings]).astype(np.float64)
+        length = np.concatenate([found.lengths for _, found in postings]).astype(np.float64)
+        sizes = [len(found.pieces) for _, found in postings]
+        weight = np.repeat([weight_of[term] * _WEIGHT_UNIT for term, _ in postings], sizes)
+        of_length = formula.k1 * (1 - formula.b + formula.b * length / formula.average_length)
+        gained = np.rint(weight * frequency / (frequency + of_length))
+        if all(found.sign == 1 for _, found in postings):
             holding = np.flatnonzero(np.bincount(pieces, minlength=count))
         else:
-            signs = np.concatenate([np.full(len(found.pieces), float(found.sign)) for _, found in hits])
+            signs = np.repeat([float(found.sign) for _, found in postings], sizes)
+            gained *= signs
             holding = np.flatnonzero(np.bincount(pieces, signs, minlength=count) > 0)
-        return holding, sums[holding].astype(np.int64)
+        # Whole numbers far below 2^53: the sums are exact.
+        return holding, np.bincount(pieces, gained, minlength=count)[holding].astype(np.int64)
 
     def _keep(self, term: str, stamp: int, posted: Posted) -> None:
         old = self._terms.pop(term, None)
@@ -165,44 +164,43 @@ class KeptWords:
         self._terms[term] = stamp, posted
 
     def _posted(self, ids: bytes, codes: Numbers, sign: int = 1) -> Posted:
-        part_nos = codes >> 32
         keys = np.empty(len(codes), _PIECE)
-        keys["id"], keys["part_no"] = np.frombuffer(ids, "V16"), part_nos
-        numbers = self._numbers
+        keys["id"], keys["part_no"] = np.frombuffer(ids, "V16"), codes >> 32
+        numbers, first = self._numbers, len(self._numbers)
         pieces = [numbers.setdefault(key, len(numbers)) for key in keys.view(f"V{_PIECE.itemsize}").tolist()]
-        if len(numbers) > len(self._part_nos):
-            self._number_new()
-        return Posted(np.array(pieces, np.int64), (codes >> 16 & 65535).astype(np.float64), (codes & 65535).astype(np.float64), sign)
+        if len(numbers) > first:
+            self._number(list(islice(numbers, first, None)))
+        return Posted(np.array(pieces, np.int32), (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16), sign)
 
-    def _number_new(self) -> None:
-        """Give the pieces that were met for the first time their owners."""
-        self._arrays = None
-        for key in list(self._numbers)[len(self._part_nos) :]:
+    def _number(self, keys: Sequence[bytes]) -> None:
+        """Give pieces that were met for the first time their owners."""
+        pieces: list[tuple[int, int]] = []
+        owners: list[tuple[UUID, int, int]] = []
+        for key in keys:
             owner = self._owners.setdefault(key[:_ID_BYTES], len(self._owners))
-            if owner == len(self._ids):
-                self._ids.append(key[:_ID_BYTES])
-            self._owner_of.append(owner)
-            self._part_nos.append(int.from_bytes(key[_ID_BYTES:], "big"))
-
-    def _columns(self) -> _Columns:
-        if self._arrays is None:
-            halves = np.frombuffer(b"".join(self._ids), ">u8").astype(np.uint64).reshape(-1, 2)
-            ids = np.empty(len(self._ids), object)
-            ids[:] = [UUID(bytes=key) for key in self._ids]
-            self._arrays = _Columns(
-                np.array(self._owner_of, np.int64), np.array(self._part_nos, np.int64), ids, halves[:, 0].copy(), halves[:, 1].copy()
-            )
-        return self._arrays
+            if owner == self._ids.count + len(owners):
+                owners.append((UUID(bytes=key[:_ID_BYTES]), int.from_bytes(key[:8], "big"), int.from_bytes(key[8:_ID_BYTES], "big")))
+            pieces.append((owner, int.from_bytes(key[_ID_BYTES:], "big")))
+        self._pieces.append(pieces)
+        self._ids.append(owners)
 
 
-class _Columns(NamedTuple):
-    """By piece its owner and part; by owner the id, and its halves, which sort as it does."""
+class _Column:
+    """Rows that grow at the end."""
 
-    owner_of: Numbers
-    part_nos: Numbers
-    ids: NDArray[np.object_]
-    high: NDArray[np.uint64]
-    low: NDArray[np.uint64]
+    def __init__(self, kind: np.dtype[np.void]) -> None:
+        self._room: NDArray[np.void] = np.empty(256, kind)
+        self.count = 0
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        return self._room[: self.count]
+
+    def append(self, rows: Sequence[tuple[object, ...]]) -> None:
+        while self.count + len(rows) > len(self._room):
+            self._room = np.concatenate([self._room, np.empty_like(self._room)])
+        self._room[self.count : self.count + len(rows)] = np.array(rows, self._room.dtype)
+        self.count += len(rows)
 
 
 _NONE: Numbers = np.empty(0, np.int64)

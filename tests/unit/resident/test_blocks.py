@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import statistics
 import struct
@@ -212,6 +213,23 @@ def test_a_space_that_was_of_no_use_is_not_read_again_at_once() -> None:
     assert not store.wants(name(1), 10)
     now[0] = 110.0
     assert store.wants(name(1), 10)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_large_space_is_kept_once_its_block_is_made(is_whole: bool) -> None:
+    """Meanwhile nobody reads it again; one of no use is not read again at once."""
+    store = ResidentVectors(1_000_000, least_rows=10)
+    store.note_dimensions(1, DIMENSIONS)
+    found = arrivals([new_id() for _ in range(30)], [1] * 30, unit_vectors(30), mark=2)
+
+    store.keep_later(name(1), found if is_whole else found._replace(distances=b""))
+
+    assert store.of(name(1)) is None
+    assert not store.wants(name(1), 30)
+    await asyncio.gather(*store._making)
+    await asyncio.sleep(0)
+    assert is_whole == (store.of(name(1)) is not None)
+    assert not store.wants(name(1), 30)
 
 
 def test_nothing_is_kept_where_there_is_no_room() -> None:
