@@ -182,8 +182,8 @@ class SpaceRuns:
         rows = [{"community_no": number, **_row(record)} for number, record in enumerate(records, start=1)]
         members = [(key, number, place) for number, record in enumerate(records, start=1) for place, key in enumerate(record.group_keys, start=1)]
         members.sort()
-        async with transaction.connection.pipeline():
-            await transaction.execute(
+        async with transaction.pipeline():
+            transaction.ask_tuples(
                 _SQL["insert_snapshot"],
                 snapshot_id=snapshot_id,
                 run_id=run_id,
@@ -194,10 +194,10 @@ class SpaceRuns:
                 community_count=len(records),
                 now=now,
             )
-            await transaction.execute(_SQL["insert_communities"], snapshot_id=snapshot_id, rows=msgspec.json.encode(rows).decode())
+            transaction.ask_tuples(_SQL["insert_communities"], snapshot_id=snapshot_id, rows=msgspec.json.encode(rows).decode())
             for start in range(0, len(members), _MEMBERS_A_STATEMENT):
                 keys, numbers, places = zip(*members[start : start + _MEMBERS_A_STATEMENT], strict=True)
-                await transaction.execute(
+                transaction.ask_tuples(
                     _SQL["insert_members"], snapshot_id=snapshot_id, group_keys=list(keys), community_nos=list(numbers), places=list(places)
                 )
 
