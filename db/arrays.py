@@ -32,16 +32,13 @@ def array_of(values: Sequence[object], kind: str) -> bytes | None:
     if known is None:
         return None
     number, expected, written = known
-    if not values:
-        return struct.pack("!iiI", 0, 0, number)
-    if set(map(type, values)) != {expected}:
+    if not set(map(type, values)) <= {expected}:
         return None
     try:
         content = written(values)
     except (struct.error, UnicodeEncodeError):
         return None
-    # One dimension, no nulls, the type of an element, how many there are from 1 on.
-    return struct.pack("!iiIii", 1, 0, number, len(values), 1) + content
+    return _head(number, len(values)) + content
 
 
 class UuidArray(bytes):
@@ -69,11 +66,14 @@ def ids_of(keys: Sequence[UUID]) -> NDArray[np.void]:
 
 
 def _array(number: int, values: NDArray[Any], length: int, kind: np.dtype[np.void]) -> bytes:
-    if not len(values):
-        return struct.pack("!iiI", 0, 0, number)
     made = np.empty(len(values), kind)
     made["length"], made["value"] = length, values
-    return struct.pack("!iiIii", 1, 0, number, len(values), 1) + made.tobytes()
+    return _head(number, len(values)) + made.tobytes()
+
+
+def _head(number: int, count: int) -> bytes:
+    """One dimension, no nulls, the type of an element, how many there are from 1 on; nothing has no dimension."""
+    return struct.pack("!iiIii", 1, 0, number, count, 1) if count else struct.pack("!iiI", 0, 0, number)
 
 
 class _UuidArrayDumper(Dumper):

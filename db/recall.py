@@ -33,6 +33,7 @@ from commonlore.domain.projection.vector_index import IndexUse
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.eligibility import RelationshipHistory
+from commonlore.domain.recall.filters import NO_FILTER
 from commonlore.domain.recall.hypothesis import HypothesisRow, Touched
 from commonlore.domain.recall.lexical import LexicalStatistics
 from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
@@ -71,7 +72,7 @@ async def recall_snapshot(
         frontier, statistics = Frontier(transaction, residence), []
         for space, _ in known:
             statistics.append(await _ask_statistics(transaction, intent, space))
-            if intent.view.is_present:
+            if intent.view.is_present and intent.filter is NO_FILTER:
                 frontier.ask_ahead()
         asked[transaction] = frontier, statistics
         if vector is not None:

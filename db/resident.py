@@ -102,7 +102,7 @@ class VectorBlock:
         self._place: dict[tuple[bytes, int], int] = {}
         self._parts: dict[bytes, int] = {}
         self._longest = 0.0
-        self._sample: tuple[int, int, Vectors] | None = None
+        self._sample: tuple[int, Vectors] | None = None
         self._added_up: Callable[[Vectors], Vectors] = _by_halves
 
     @property
@@ -201,13 +201,13 @@ class VectorBlock:
     def moments(self, query: Vectors, sample: int) -> Moments:
         """Of the query's products with the first parts of the `sample` owners whose ids end lowest; sums as PostgreSQL's `avg` and `stddev_pop`
         have them (Youngs and Cramer), in the order of ids."""
-        if self._sample is None or self._sample[:2] != (self.count, sample):
+        if self._sample is None or self._sample[0] != sample:
             order = self._order[: self.count]
             firsts = np.flatnonzero(order["part_no"] == 0)
             ends = order["low"][firsts] & np.uint64(0xFFFFFFFFFFFF)
             chosen = firsts[np.lexsort((order["low"][firsts], order["high"][firsts], ends))[:sample]]
-            self._sample = self.count, sample, _floats(self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]])
-        rows = self._sample[2]
+            self._sample = sample, _floats(self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]])
+        rows = self._sample[1]
         if not len(rows):
             return Moments(None, None)
         values = self._scores(rows, _floats(query.astype(np.float16))).astype(np.float64)

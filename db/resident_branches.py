@@ -5,19 +5,13 @@ from __future__ import annotations
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
 from commonlore.db.resident_reading import MOST_EXCLUDED, HeldEvidence, HeldRelationships, HeldVectors, WordCounts, ask_vectors, ask_words
-from commonlore.db.resident_words import Bm25, WordsName
+from commonlore.db.resident_words import WordsName
+from commonlore.db.search_parameters import formula_of
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import RESIDENT
-from commonlore.domain.policy import RankingPolicy
-from commonlore.domain.recall.plan import LexicalPlan, RetrievalPlan, SpacePlan
+from commonlore.domain.recall.plan import RetrievalPlan, SpacePlan
 
 Ahead = dict[BlockName, HeldVectors]
-
-
-def formula_of(lexical: LexicalPlan, policy: RankingPolicy) -> Bm25:
-    """The weights with the factor of a frequency in them."""
-    weights = [weight * (policy.bm25_k1 + 1) for weight in lexical.weights.weights]
-    return Bm25(list(lexical.weights.terms), weights, lexical.average_length, policy.bm25_k1, policy.bm25_b)
 
 
 def ask_vectors_ahead(transaction: TeamTransaction, kept: Residence) -> Ahead:
@@ -46,6 +40,7 @@ def ask_held(
         return None, None
 
     def vectors(name: BlockName, rows: int) -> HeldVectors | None:
+        kept.vectors.replace(name)
         return ahead.pop(name, None) or ask_vectors(transaction, kept.vectors, name, rows)
 
     team_id, contract = transaction.team_id, space_plan.contract_id

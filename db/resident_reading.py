@@ -30,16 +30,16 @@ _MOST_HITS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class WordCounts:
-    """Of each word of the query that occurs: its stamp, and how many hits no worker folded yet."""
+    """Of each word of the query that occurs: its stamp. `unfolded` are those of which no worker folded all yet."""
 
     stamps: dict[str, int]
-    unfolded: dict[str, int]
+    unfolded: frozenset[str]
 
     @classmethod
     def of(cls, found: dict[str, list[int]] | None) -> WordCounts:
         """From `read_statistics`."""
         words = found or {}
-        return cls({term: stamp for term, (_, stamp, _) in words.items() if stamp}, {term: count for term, (_, _, count) in words.items() if count})
+        return cls({term: stamp for term, (_, stamp, _) in words.items() if stamp}, frozenset(term for term, (_, _, count) in words.items() if count))
 
 
 @dataclass(slots=True)

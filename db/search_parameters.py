@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from commonlore.db.resident_branches import formula_of
+from commonlore.db.resident_words import Bm25
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.filters import NO_FILTER, RecallFilter
 from commonlore.domain.recall.plan import LexicalPlan
 from commonlore.domain.time import TemporalView
+
+
+def formula_of(lexical: LexicalPlan, policy: RankingPolicy) -> Bm25:
+    """The weights with the factor of a frequency in them."""
+    weights = [weight * (policy.bm25_k1 + 1) for weight in lexical.weights.weights]
+    return Bm25(list(lexical.weights.terms), weights, lexical.average_length, policy.bm25_k1, policy.bm25_b)
 
 
 def bm25_parameters(lexical: LexicalPlan, policy: RankingPolicy) -> dict[str, Any]:

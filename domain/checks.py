@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from zoneinfo import available_timezones
 
 from commonlore.domain.errors import invalid
-from commonlore.domain.time import parse_instant, parse_moment
+from commonlore.domain.time import parse_moment
 
 _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp", "Cn", "Co"))
 
@@ -32,12 +32,8 @@ def read_instant(pointer: str, text: str | None) -> datetime | None:
     Raises:
         Incorrect: `text` is not RFC 3339 with an offset.
     """
-    if text is None:
-        return None
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise invalid(pointer, str(error)) from error
+    moment = read_moment(pointer, text)
+    return None if moment is None else moment.astimezone(UTC)
 
 
 def read_moment(pointer: str, text: str | None, form: str | None = None) -> datetime | None:

@@ -3,7 +3,7 @@
 
 -- name: read_statistics
 -- One row: counts of both frontiers, what still waits for a vector, the generation that serves, the served contract.
--- Of each word that occurs: in how many texts, a stamp of its blocks that is another once one of them is, and how many of those hits no worker folded yet.
+-- Of each word that occurs: in how many texts, a stamp of its blocks that is another once one of them is, and in how many rows of it no worker folded yet.
 select
     w.parts, w.parts_length, w.texts, v.documents, v.documents_length,
     exists (select from commonlore.evidence e
@@ -12,7 +12,7 @@ select
               and e.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as has_sessions,
     (select jsonb_object_agg(f.term, jsonb_build_array(f.n, f.stamp, f.unfolded)) from (
-        select t.term, sum(t.n) as n, coalesce(bit_xor(t.stamp), 0) as stamp, coalesce(sum(t.n) filter (where t.stamp is null), 0) as unfolded from (
+        select t.term, sum(t.n) as n, coalesce(bit_xor(t.stamp), 0) as stamp, count(*) filter (where t.stamp is null and t.n <> 0) as unfolded from (
             select b.term, b.entries as n, hashint8extended(b.block_no, b.xmin::text::int8) as stamp from commonlore.evidence_posting b
             where b.term = any(%(terms)s::text[])
               and b.team_id = %(team_id)s::uuid -- tenant

@@ -256,6 +256,19 @@ def test_the_longest_unused_goes_first() -> None:
     assert store.size_bytes == 2 * blocks[1].size_bytes
 
 
+def test_a_space_has_one_block_of_each_frontier() -> None:
+    """What it had under another contract or generation would be asked for as long as it is kept, and its table may be gone."""
+    store = ResidentVectors(1_000_000)
+    names = [name(1), name(1)._replace(contract_id=2), name(1)._replace(frontier="relationship", generation=3), name(2)]
+    for one in names:
+        store.keep(one, VectorBlock(DIMENSIONS, 1))
+
+    store.replace(names[1])
+
+    assert names[1:3] == store.names_of(names[0].team_id, names[0].space_epoch)
+    assert store.of(names[3]) is not None
+
+
 def test_a_block_that_was_replaced_is_not_forgotten_for_the_old_one() -> None:
     store, old, fresh = ResidentVectors(1_000_000), VectorBlock(DIMENSIONS, 1), VectorBlock(DIMENSIONS, 1)
     store.keep(name(1), old)
