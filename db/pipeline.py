@@ -6,14 +6,16 @@ statements of a pipeline are sent together, and what the server answers is read 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import TracebackType
 from typing import Any, Generic, LiteralString, Self, TypeVar
 
+import msgspec
 import psycopg
 from psycopg import AsyncConnection, OperationalError, abc
 from psycopg.abc import PQGen
@@ -22,6 +24,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import DictRow, TupleRow
+from psycopg.types.json import set_json_loads
 from psycopg.waiting import Ready, Wait
 
 from commonlore.db.arrays import array_of
@@ -40,6 +43,12 @@ class Connection(AsyncConnection[DictRow]):
         super().__init__(*given, **named)
         self.prepared: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
         self.prepared_ever = 0
+        set_json_loads(_json_read, self)
+
+    @cached_property
+    def transformer(self) -> abc.Transformer:
+        """One for all pipelines: which class reads or writes a type is looked up once."""
+        return Transformer(self)
 
     def _deallocate(self, name: bytes | None) -> PQGen[None]:
         """psycopg frees every statement of the session after a ROLLBACK, those that it did not prepare among them."""
@@ -55,6 +64,11 @@ class Asked(Generic[Row]):
         self._pipeline = pipeline
         self._read: Callable[[abc.Transformer, PGresult], list[Row]] = read
         self._rows: list[Row] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its rows are here: not where it or one before it failed."""
+        return self._rows is not None
 
     async def fetchall(self) -> list[Row]:
         """
@@ -87,7 +101,7 @@ class Pipeline:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._pgconn: PGconn = connection.pgconn
-        self.transformer = Transformer(connection)
+        self.transformer = connection.transformer
         # Whose each result to come is, and what is done with it.
         self._sent: deque[tuple[Asked[Any] | None, Callable[[PGresult], None]]] = deque()
         self._preparing: dict[tuple[str, tuple[int, ...]], bytes] = {}
@@ -104,6 +118,7 @@ class Pipeline:
                 with suppress(psycopg.Error):
                     await self._drain()
         finally:
+            self.transformer.set_pgresult(None)  # which may be megabytes
             # Refused where something is still to be read: then the connection stays in the pipeline, and is of no more use.
             with suppress(OperationalError):
                 self._pgconn.exit_pipeline_mode()
@@ -247,6 +262,14 @@ def _tuples(transformer: abc.Transformer, result: PGresult) -> list[TupleRow]:
 def _dicts(transformer: abc.Transformer, result: PGresult) -> list[DictRow]:
     names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
     return [dict(zip(names, row, strict=True)) for row in _tuples(transformer, result)]
+
+
+def _json_read(data: bytes | str) -> Any:
+    """JSON of the database. What msgspec does not take, a number beyond all floats, is for the standard library to say."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)
 
 
 def _ignore(_: PGresult) -> None:

@@ -20,24 +20,22 @@ from commonlore.db.histories import matching_histories
 from commonlore.db.hypotheses import touched_hypotheses
 from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.pipeline import Asked
+from commonlore.db.recall_rows import by_group, evidence_row, relationship_row, space_statistics
 from commonlore.db.residence import Residence
 from commonlore.db.resident_reading import WordCounts
 from commonlore.db.search_parameters import view_parameters
 from commonlore.db.session import Pool, TeamTransaction, actor_transaction
 from commonlore.db.statements import FRONTIER, HISTORY, HYDRATE, STATISTICS_WITHOUT_WORDS
-from commonlore.domain.community.gate import CommunityGate
 from commonlore.domain.conflict.view import CaseRow
 from commonlore.domain.errors import CommonloreError, Fault
 from commonlore.domain.policy import RankingPolicy
-from commonlore.domain.projection.vector_index import IndexUse
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
 from commonlore.domain.recall.context import part_numbers
 from commonlore.domain.recall.eligibility import RelationshipHistory
 from commonlore.domain.recall.filters import NO_FILTER
 from commonlore.domain.recall.hypothesis import HypothesisRow, Touched
-from commonlore.domain.recall.lexical import LexicalStatistics
-from commonlore.domain.recall.plan import GenerationState, QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
-from commonlore.domain.recall.result import EntityRef, EvidenceRow, PartText, RelationshipRow, SupportPath, ValueRef
+from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
+from commonlore.domain.recall.result import EvidenceRow, RelationshipRow
 from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
@@ -112,6 +110,8 @@ class PostgresRecallSnapshot:
         self._generation = 1
         self.lost_spaces: set[UUID] = set()
         self.statistics_ahead: list[tuple[Space, Asked[DictRow]]] = []
+        # Rows of groups that were read before they were asked for, none for one without members.
+        self._ahead: dict[Space, dict[str, list[DictRow]]] = {}
 
     def narrow(self, names: Sequence[str]) -> None:
         """From here on the caller has no other spaces than these.
@@ -163,7 +163,7 @@ class PostgresRecallSnapshot:
 
     def _statistics(self, space: Space, row: DictRow) -> SpaceStatistics:
         self._frontier.note_words(space.space_id, WordCounts.of(row["part_words"]), WordCounts.of(row["document_words"]))
-        return _statistics(row)
+        return space_statistics(row)
 
     async def _return_to(self, savepoint: LiteralString) -> None:
         await self._transaction.connection.execute(f"rollback to savepoint {savepoint}")
@@ -172,7 +172,15 @@ class PostgresRecallSnapshot:
     async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
         return await self._frontier.fetch(plan, vector, depth=depth)
 
-    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
+    async def hydrate_evidence(
+        self,
+        intent: RecallIntent,
+        wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
+        *,
+        foreseen: Mapping[Space, Sequence[str]] | None = None,
+    ) -> dict[UUID, EvidenceRow]:
+        likely, beside = foreseen or {}, list[tuple[Space, Asked[DictRow]]]()
+
         def ask(space: Space) -> Asked[DictRow]:
             hits = wanted[space]
             pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
@@ -186,7 +194,19 @@ class PostgresRecallSnapshot:
                 wanted_parts=[number for _, number in pairs],
             )
 
-        return {row["evidence_id"]: _evidence_row(row) for row in await self._hydrated(wanted, ask)}
+        def ask_beside(space: Space) -> None:
+            if groups := likely.get(space):
+                beside.append((space, self._ask_groups(intent, groups)))
+
+        rows = await self._hydrated(wanted, ask, ask_beside)
+        for space, asked in beside:
+            if asked.is_read:
+                self._ahead[space] = by_group(likely[space], await asked.fetchall())
+        return {row["evidence_id"]: evidence_row(row) for row in rows}
+
+    def _ask_groups(self, intent: RecallIntent, groups: Sequence[str]) -> Asked[DictRow]:
+        parameters = {**view_parameters(intent.view), "groups": list(groups), "generation": self._generation}
+        return self._transaction.ask(_rows_in(intent.view)["hydrate_groups"], **parameters)
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage:
         if not (intent.known_evidence_ids or intent.known_relationship_ids):
@@ -224,14 +244,16 @@ class PostgresRecallSnapshot:
         return await touched_hypotheses(self._transaction, space, touched, most=most)
 
     async def hydrate_groups(self, intent: RecallIntent, wanted: Mapping[Space, Sequence[str]]) -> dict[str, list[RelationshipRow]]:
-        def ask(space: Space) -> Asked[DictRow]:
-            parameters = {**view_parameters(intent.view), "groups": list(wanted[space]), "generation": self._generation}
-            return self._transaction.ask(_rows_in(intent.view)["hydrate_groups"], **parameters)
-
-        groups: dict[str, list[RelationshipRow]] = {}
-        for row in await self._hydrated(wanted, ask):
-            groups.setdefault(row["semantic_group_key"], []).append(_relationship_row(row))
-        return groups
+        found: dict[str, list[DictRow]] = {}
+        others: dict[Space, list[str]] = {}
+        for space, groups in wanted.items():
+            ahead = self._ahead.get(space, {})
+            found |= {group: ahead[group] for group in groups if group in ahead}
+            if missing := [group for group in groups if group not in ahead]:
+                others[space] = missing
+        for row in await self._hydrated(others, lambda space: self._ask_groups(intent, others[space])) if others else ():
+            found.setdefault(row["semantic_group_key"], []).append(row)
+        return {group: [relationship_row(row) for row in rows] for group, rows in found.items()}
 
     async def read_histories(
         self, intent: RecallIntent, space_plan: SpacePlan, embedded: QueryVector, *, known: Collection[UUID], most: int
@@ -242,8 +264,10 @@ class PostgresRecallSnapshot:
             await self._recover(error)
             return []  # the lane that reads the same tables is stated as missing
 
-    async def _hydrated(self, spaces: Iterable[Space], ask: Callable[[Space], Asked[DictRow]]) -> list[DictRow]:
-        """The rows of every space, asked together; when a statement fails, of each alone."""
+    async def _hydrated(
+        self, spaces: Iterable[Space], ask: Callable[[Space], Asked[DictRow]], ask_beside: Callable[[Space], None] | None = None
+    ) -> list[DictRow]:
+        """The rows of every space, asked together; when a statement fails, of each alone, and nothing beside."""
         wanted = list(spaces)
         try:
             async with self._transaction.pipeline():
@@ -251,6 +275,8 @@ class PostgresRecallSnapshot:
                 for space in wanted:
                     await self._transaction.enter(space.space_id)
                     asked.append(ask(space))
+                    if ask_beside is not None:
+                        ask_beside(space)
                 return [row for one in asked for row in await one.fetchall()]
         except psycopg.Error as error:
             await self._recover(error)
@@ -308,74 +334,3 @@ async def _one(asked: Asked[DictRow]) -> DictRow:
     row = await asked.fetchone()
     assert row is not None
     return row
-
-
-def _statistics(row: DictRow) -> SpaceStatistics:
-    state: GenerationState = row["generation_state"] if row["generation_state"] in ("current", "failed") else "pending"
-    indexes = {frontier: IndexUse(*use) for frontier, use in (row["vector_indexes"] or {}).items()}
-    return SpaceStatistics(
-        evidence=LexicalStatistics(row["parts"] or 0, row["parts_length"] or 0, _frequencies(row["part_words"])),
-        relationships=LexicalStatistics(row["documents"] or 0, row["documents_length"] or 0, _frequencies(row["document_words"])),
-        evidence_state="failed" if row["has_failed"] else "pending" if row["has_pending"] else "current",
-        generation=row["generation"] or 1,
-        generation_state=state,
-        contract_key=row["contract_key"],
-        has_exclusions=row["has_exclusions"],
-        has_conflicts=row["has_conflicts"],
-        has_hypotheses=row["has_hypotheses"],
-        communities=CommunityGate(row["snapshot_id"], row["published_at"], row["run_status"], row["stale_from"]) if row["has_communities"] else None,
-        has_sessions=row["has_sessions"],
-        texts=row["texts"] or 0,
-        contract_id=row["contract_id"] or 1,
-        evidence_index=indexes.get("evidence"),
-        relationship_index=indexes.get("relationship"),
-    )
-
-
-def _frequencies(words: Mapping[str, list[int]] | None) -> dict[str, int]:
-    return {term: count for term, (count, _, _) in (words or {}).items()}
-
-
-def _evidence_row(row: DictRow) -> EvidenceRow:
-    return EvidenceRow(
-        evidence_id=row["evidence_id"],
-        content_sha256=bytes(row["content_sha256"]),
-        parts=tuple(PartText(number, text) for number, text in row["parts"] or ()),
-        part_count=row["part_count"],
-        source=row["source"],
-        source_type=row["source_type"],
-        authority=row["authority"],
-        speaker=row["speaker"],
-        session=row["session"],
-        occurred_at=row["occurred_at"],
-        known_from=row["known_from"],
-        owner_active=row["owner_active"],
-        known_in_view=row["known_in_view"],
-        withdrawn=row["withdrawn"],
-        paths=tuple(SupportPath(UUID(key), group, active) for key, group, active in row["paths"] or ()),
-        equivalents=tuple(row["equivalents"]),
-        owner_profile_id=row["owner_profile_id"],
-    )
-
-
-def _relationship_row(row: DictRow) -> RelationshipRow:
-    target: EntityRef | ValueRef
-    if row["object_entity_id"] is not None:
-        target = EntityRef(entity_id=row["object_entity_id"], name=row["object_name"])
-    else:
-        unit = {"unit": row["unit"]} if row["unit"] is not None else {}
-        target = ValueRef(value_id=row["object_value_id"], type=row["value_type"], value=row["canonical_value"], display=row["display"], **unit)
-    return RelationshipRow(
-        relationship_id=row["relationship_id"],
-        semantic_group_key=row["semantic_group_key"],
-        known_from=row["known_from"],
-        subject=EntityRef(entity_id=row["subject_entity_id"], name=row["subject_name"]),
-        predicate=row["predicate_key"],
-        object=target,
-        polarity=row["polarity"],
-        scope=row["scope_key"],
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        evidence_ids=tuple(row["evidence_ids"] or ()),
-        search_state=row["search_state"],
-    )

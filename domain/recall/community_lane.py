@@ -17,8 +17,7 @@ from commonlore.domain.community.policy import CommunityPolicy
 from commonlore.domain.community.summary import compose
 from commonlore.domain.degradation import Degradation
 from commonlore.domain.recall.community import CommunityRow, CommunitySeeds, SeededGroup
-from commonlore.domain.recall.fusion import interleave
-from commonlore.domain.recall.relationship_lane import rank_relationships, relationship_item
+from commonlore.domain.recall.relationship_lane import ranked_groups, relationship_item
 from commonlore.domain.recall.result import CommunityItem, RelationshipItem, RelationshipRow
 from commonlore.domain.recall.snapshot import Fetched
 from commonlore.domain.recall.state import RecallState
@@ -97,7 +96,7 @@ def _novel_candidates(state: RecallState, fetched: Mapping[UUID, Fetched]) -> li
     """Groups that match the query and that nobody has said, best first over all spaces."""
     if not state.intent.relationships_wanted:
         return []
-    return [(space, group) for space, group in interleave(rank_relationships(state, fetched)) if group not in state.covered]
+    return [(space, group) for space, group in ranked_groups(state, fetched) if group not in state.covered]
 
 
 async def _seed(state: RecallState, served: Sequence[Served], candidates: Sequence[tuple[Space, str]]) -> list[list[SeededGroup]] | None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 from uuid import UUID
 
 from commonlore.domain.recall.fusion import BranchHit, fuse
@@ -67,36 +68,62 @@ def zscore_1(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
 
     Source: evaluation.md, "One recipe from development data only"; weights by tests/eval, ADR 0021.
     """
-    ids, own, weakest = _own_scores(lexical, vector, scale)
+    found = _candidates(lexical, vector, scale)
+    own = found.by_number()
     by_turn = {turn: key for key, turn in scale.turns.items()}
-    total = {key: score + _neighbours(scale.turns.get(key), by_turn, own, weakest) for key, score in own.items()}
-    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+    return found.best_first([score + _neighbours(scale.turns.get(key), by_turn, own, found.weakest) for key, score in own.items()])
 
 
-def _own_scores(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> tuple[dict[int, UUID], dict[int, float], float]:
-    """The candidates by the numbers of their ids, the weighted standard score of each, and that of a text that matches nothing."""
-    ids = {key.int: key for branch in (lexical, vector) for key, _, _ in branch}
-    words = {key.int: score for key, _, score in lexical}
-    near = {key.int: score for key, _, score in vector}
-    mean, deviation = _lexical_moments(words, max(scale.texts, len(ids), 1))
+class _Candidates(NamedTuple):
+    """Numbers of ids, hits and weighted standard scores, each candidate once; `weakest` is the score of a text that matches nothing."""
+
+    numbers: list[int]
+    hits: list[BranchHit]
+    scores: list[float]
+    weakest: float
+
+    def by_number(self) -> dict[int, float]:
+        """The scores, in their order."""
+        return dict(zip(self.numbers, self.scores, strict=True))
+
+    def best_first(self, scores: Sequence[float]) -> list[UUID]:
+        """The ids by other scores, given in the same order. Ties: id."""
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+        if len(set(scores)) < len(scores):
+            order.sort(key=lambda place: (-scores[place], self.numbers[place]))
+        return [self.hits[place][0] for place in order]
+
+
+def _candidates(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: SpaceScale) -> _Candidates:
+    """Those of the lexical branch, then the others of the vector branch."""
+    # Hundreds of candidates: lists that go through C, and each term once.
+    words, near = [hit[0].int for hit in lexical], [hit[0].int for hit in vector]
+    lexical_scores, vector_scores = [hit[2] for hit in lexical], [hit[2] for hit in vector]
+    with_words = set(words)
+    others = [place for place, key in enumerate(near) if key not in with_words]
+    mean, deviation = _lexical_moments(lexical_scores, max(scale.texts, len(words) + len(others), 1))
     dense_mean, dense_deviation = (
         scale.dense_mean or 0.0,
         max(_USUAL_DEVIATION if scale.dense_deviation is None else scale.dense_deviation, _LEAST_DEVIATION),
     )
-    floor = min(near.values(), default=dense_mean)
+    floor = min(vector_scores, default=dense_mean)
     lexical_weight = LEXICAL_WEIGHT if near else 1.0
     dense_weight = 1.0 - LEXICAL_WEIGHT if near else 0.0
-    # Hundreds of candidates: each term once, not by a function for each.
     no_words, not_near = lexical_weight * (0.0 - mean) / deviation, dense_weight * (floor - dense_mean) / dense_deviation
-    of_vectors = {key: dense_weight * (score - dense_mean) / dense_deviation for key, score in near.items()}
-    own = {key: lexical_weight * (score - mean) / deviation + of_vectors.get(key, not_near) for key, score in words.items()}
-    own |= {key: no_words + score for key, score in of_vectors.items() if key not in words}
-    return ids, own, no_words + not_near
+    dense = [dense_weight * (score - dense_mean) / dense_deviation for score in vector_scores]
+    nearness = dict(zip(near, dense, strict=True)).get
+    own = [lexical_weight * (score - mean) / deviation + nearness(key, not_near) for key, score in zip(words, lexical_scores, strict=True)]
+    return _Candidates(
+        words + [near[place] for place in others],
+        [*lexical, *[vector[place] for place in others]],
+        own + [no_words + dense[place] for place in others],
+        no_words + not_near,
+    )
 
 
-def _lexical_moments(words: Mapping[int, float], texts: int) -> tuple[float, float]:
-    mean = math.fsum(words.values()) / texts
-    variance = math.fsum(score * score for score in words.values()) / texts - mean * mean
+def _lexical_moments(scores: Sequence[float], texts: int) -> tuple[float, float]:
+    mean = math.fsum(scores) / texts
+    variance = math.fsum([score * score for score in scores]) / texts - mean * mean
     return mean, math.sqrt(variance) if variance > 0 else 1.0
 
 
@@ -121,10 +148,11 @@ def zscore_2(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
 
     Source: tests/eval/hints.py, ADR 0026.
     """
-    ids, own, weakest = _own_scores(lexical, vector, scale)
+    found = _candidates(lexical, vector, scale)
     said = scale.said
     if not said:
-        return [ids[key] for _, key in sorted((-score, key) for key, score in own.items())]
+        return found.best_first(found.scores)
+    own = found.by_number()
     gains = preferences(said, scale.hints)
     if gains.by_speaker:
         extra = {speaker: gain for speaker, (_, gain) in gains.by_speaker.items()}
@@ -132,8 +160,8 @@ def zscore_2(lexical: Sequence[BranchHit], vector: Sequence[BranchHit], scale: S
             if of_it[2] in extra:
                 own[key] += extra[of_it[2]]
     total = own | {key: own[key] + gain for key, gain in gains.by_total.items()}
-    _share(total, own, weakest, said, gains.people)
-    return [ids[key] for _, key in sorted((-score, key) for key, score in total.items())]
+    _share(total, own, found.weakest, said, gains.people)
+    return found.best_first(list(total.values()))
 
 
 def _share(total: dict[int, float], own: Mapping[int, float], weakest: float, said: Mapping[int, Utterance], people: frozenset[str]) -> None:

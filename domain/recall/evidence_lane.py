@@ -143,7 +143,7 @@ async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, U
         wanted.setdefault(space, {})[key] = parts
         lane.considered.add((space.space_id, key.int))
     with state.record.step("hydrate"):
-        rows = await state.snapshot.hydrate_evidence(state.intent, wanted)
+        rows = await state.snapshot.hydrate_evidence(state.intent, wanted, foreseen=state.take_foreseen())
     with state.record.step("admit"):
         for space, key, parts in batch:
             row = rows.get(key)

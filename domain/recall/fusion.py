@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import merge
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -33,11 +34,21 @@ def fuse(branches: Sequence[Sequence[Key]], *, rrf_k: int = RRF_K) -> dict[Key, 
     Source: ranking page, "Lexical and vector fusion"; Cormack, Clarke and Buettcher 2009; dense-mem 30.
     """
     found: dict[Key, Scored] = {}
+    gains = _gains(rrf_k, 1 << max(map(len, branches), default=0).bit_length())
     for branch in branches:
-        for rank, key in enumerate(branch, start=1):
-            gained, other = 1.0 / (rrf_k + rank), found.get(key)
-            found[key] = Scored(gained, rank) if other is None else Scored(other.score + gained, min(other.best_rank, rank))
+        ranked = dict(zip(branch, gains, strict=False))
+        both = found.keys() & ranked.keys()
+        found = ranked | found
+        for key in both:
+            (score, rank), (gained, other) = found[key], ranked[key]
+            found[key] = Scored(score + gained, min(rank, other))
     return found
+
+
+@lru_cache(maxsize=64)
+def _gains(rrf_k: int, most: int) -> tuple[Scored, ...]:
+    """What each rank gains, made once: a recall has hundreds."""
+    return tuple(Scored(1.0 / (rrf_k + rank), rank) for rank in range(1, most + 1))
 
 
 class BranchHit(NamedTuple):

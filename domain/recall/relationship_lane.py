@@ -44,8 +44,7 @@ async def fill_relationship_lane(state: RecallState, fetched: dict[UUID, Fetched
 
 
 async def _fill(state: RecallState, lane: list[RelationshipItem], considered: set[str], fetched: dict[UUID, Fetched]) -> None:
-    with state.record.step("group"):
-        order = list(interleave(rank_relationships(state, fetched)))
+    order = ranked_groups(state, fetched)
     with state.record.step("subtract"):
         novel = [(space, group) for space, group in order if group not in state.covered and group not in considered]
     place = 0
@@ -59,6 +58,24 @@ async def _fill(state: RecallState, lane: list[RelationshipItem], considered: se
         with state.record.step("fall_back"):
             members = await state.snapshot.hydrate_groups(state.intent, wanted)
             lane.extend(relationship_item(space, members[group]) for space, group in batch if members.get(group))
+
+
+def foresee_groups(state: RecallState, fetched: Mapping[UUID, Fetched]) -> dict[Space, list[str]]:
+    """The groups that the lane will want, and half as many more: some of the first are said by the evidence."""
+    if not state.intent.relationships_wanted:
+        return {}
+    likely: dict[Space, list[str]] = {}
+    for space, group in ranked_groups(state, fetched)[: state.request.relationship_limit + state.request.relationship_limit // 2 + 1]:
+        likely.setdefault(space, []).append(group)
+    return likely
+
+
+def ranked_groups(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[tuple[Space, str]]:
+    """The semantic groups of all spaces, best first. What was ranked last is not ranked again."""
+    if state.ranked is None or state.ranked[0] is not fetched:
+        with state.record.step("group"):
+            state.ranked = fetched, list(interleave(rank_relationships(state, fetched)))
+    return state.ranked[1]
 
 
 def rank_relationships(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, str]]]:

@@ -68,8 +68,17 @@ class RecallSnapshot(Protocol):
         """By space id. `vector` is awaited only after the lexical branches were asked."""
         ...
 
-    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
-        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown."""
+    async def hydrate_evidence(
+        self,
+        intent: RecallIntent,
+        wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
+        *,
+        foreseen: Mapping[Space, Sequence[str]] | None = None,
+    ) -> dict[UUID, EvidenceRow]:
+        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown.
+
+        `foreseen`: groups that `hydrate_groups` will likely be asked for, which may be read in the same round trip. It changes no answer.
+        """
         ...
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage: ...

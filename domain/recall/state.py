@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from commonlore.domain.recall.record import FetchFor, Recorder
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.rerank import Moved
 from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
+from commonlore.domain.tenancy.actor import Space
 
 
 @dataclass(slots=True)
@@ -31,6 +32,10 @@ class RecallState:
     # The rank of the result that says each group, and the groups that a community shows.
     said: dict[str, int] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
+    # Groups by space that the relationship lane is likely to want; the first hydration takes them along.
+    foreseen: Mapping[Space, Sequence[str]] = field(default_factory=dict)
+    # The ranked groups of the fetch that was ranked last.
+    ranked: tuple[Mapping[UUID, Fetched], list[tuple[Space, str]]] | None = None
     # What the rerank put before others, by evidence id, with places in the whole lane from 0.
     moves: dict[UUID, list[Moved]] = field(default_factory=dict)
 
@@ -39,3 +44,8 @@ class RecallState:
             fetched = await self.snapshot.fetch(self.plan, self.vector, depth=depth)
         self.record.note_fetch(lane, depth, fetched)
         return fetched
+
+    def take_foreseen(self) -> Mapping[Space, Sequence[str]]:
+        """`foreseen`, once."""
+        taken, self.foreseen = self.foreseen, {}
+        return taken

@@ -132,7 +132,9 @@ class ModelSnapshot:
             RelationshipBranches(claims[0][:depth], claims[1][:depth], full=max(map(len, claims)) >= depth),
         )
 
-    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
+    async def hydrate_evidence(
+        self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]], **_: object
+    ) -> dict[UUID, EvidenceRow]:
         ids = {key for hits in wanted.values() for key in hits}
         rows = [(text.id, self._row(text)) for text in self.world.texts if text.id in ids]
         return dict(rows[::-1] if self.world.reverse else rows)

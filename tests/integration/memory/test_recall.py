@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from commonlore.db.session import TeamTransaction
 from commonlore.domain.errors import Forbidden, Incorrect
 from commonlore.domain.ids import new_id
 from tests.support.databases import TestDatabase, clone, drop
@@ -162,6 +163,31 @@ async def test_covered_groups_are_passed_over_and_the_lane_is_filled(memory: Mem
     second, third = ({item["relationship_id"] for item in answer["related_relationships"]} for answer in (first, rest))
     assert (30, 20, 10) == (len(covered), len(second), len(third))
     assert set() == covered & second == covered & third == second & third
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(1, [7]), (12, [7, 4])])
+async def test_groups_come_with_the_evidence_and_only_the_others_are_asked_for(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, limit: int, asked: list[int]
+) -> None:
+    """For four that are wanted the best seven are read ahead; where the results say all of them, four others are read."""
+    ann = await memory.key()
+    for number in range(16):
+        await memory.relate(ann, f"Zoe{number:02d} likes zebra number{number}.", f"Zoe{number:02d}", "likes", "zebra")
+    groups: list[int] = []
+
+    def noting(self: TeamTransaction, statement: Any, /, **parameters: Any) -> Any:
+        if "groups" in parameters:
+            groups.append(len(parameters["groups"]))
+        return ask(self, statement, **parameters)
+
+    ask = TeamTransaction.ask
+    monkeypatch.setattr(TeamTransaction, "ask", noting)
+    answer = await memory.recall(ann, "zebra likes", limit=limit, relationship_limit=4)
+
+    said = {key for item in answer["results"] for key in item["relationship_ids"]}
+    shown_ids = [item["relationship_id"] for item in answer["related_relationships"]]
+    assert (limit, 4) == (len(said), len(set(shown_ids) - said))
+    assert asked == groups
 
 
 async def test_no_group_is_in_two_lanes(memory: Memory) -> None:
