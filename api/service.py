@@ -27,6 +27,7 @@ from commonlore.db.ingest import PostgresSessions
 from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.ledger import LedgerSession, PostgresLedger
 from commonlore.db.recall import recall_snapshot
+from commonlore.db.resident_loading import load_words
 from commonlore.db.retraction import PostgresRetraction
 from commonlore.db.session import actor_transaction, touch_credentials
 from commonlore.db.trace import trace_snapshot
@@ -64,7 +65,7 @@ from commonlore.domain.trace.service import trace
 from commonlore.domain.withdraw.retract import RetractRequest, retract
 
 _TRIES = 3
-_TOUCH_PERIOD_S = 30.0
+_TOUCH_PERIOD_S, _LOAD_PERIOD_S = 30.0, 1.0
 _Result = TypeVar("_Result")
 
 
@@ -285,8 +286,17 @@ class MemoryOperations:
         self._used.setdefault(actor.team_id, set()).add(actor.credential_id)
 
     async def run_upkeep(self, *, recalls_every_s: float) -> None:
-        """Write the last use of keys, once every half minute, and what was recalled, until cancelled. A failure is left for the next round."""
-        await asyncio.gather(_repeated(_TOUCH_PERIOD_S, self.flush_uses), _repeated(recalls_every_s, self.flush_recalls))
+        """Write the last use of keys, once every half minute, and what was recalled, and read ahead what recalls ask for, until cancelled.
+        A failure is left for the next round."""
+        await asyncio.gather(
+            _repeated(_TOUCH_PERIOD_S, self.flush_uses), _repeated(recalls_every_s, self.flush_recalls), _repeated(_LOAD_PERIOD_S, self.load_words)
+        )
+
+    async def load_words(self) -> None:
+        """Read all words of the spaces whose recalls read one after the other."""
+        if self.adapters.residence is not None:
+            with suppress(CommonloreError):
+                await load_words(self.adapters.pool, self.adapters.residence, timeout_ms=self.adapters.timeout_ms)
 
     async def flush_uses(self) -> None:
         used, self._used = self._used, {}

@@ -108,7 +108,12 @@ class Frontier:
                     await self._transaction.enter(asked.plan.space.space_id)
                     self._ask_held(plan, asked)
                     self._ask_lexical(plan, asked, depth)
-                if not await _is_there(vector):
+                # The database searches what it must while the process searches what it keeps.
+                is_there = await _is_there(vector)
+                if is_there:
+                    embedded = (await vector).under(plan.contract_key)
+                    searched = [await self._ask_near(plan, asked, embedded, depth) for asked in spaces]
+                if not is_there or any(searched):
                     pipeline.send()
                 for asked in spaces:
                     await self._find_words(asked, depth)
@@ -178,6 +183,14 @@ class Frontier:
         if asked.relationships is not None:
             await asked.relationships.find_words(depth)
 
+    async def _ask_near(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> bool:
+        """Let the database search the vectors of a space's parts, where the process is known not to keep them; whether it does."""
+        if asked.near is not None or (asked.evidence is not None and asked.evidence.vectors is not None):
+            return False
+        await self._transaction.enter(asked.plan.space.space_id)
+        asked.near = self._evidence_vector(plan, asked.plan, embedded, depth)
+        return asked.near is not None
+
     async def _ask_vector(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> None:
         """The vector branches, of the process or of the database, and what else the process could not answer."""
         space_plan, vector = asked.plan, embedded.vector
@@ -187,12 +200,14 @@ class Frontier:
         if asked.evidence is not None:
             if asked.lexical is None:
                 asked.lexical = self._evidence_lexical(plan, space_plan, depth)
-            if vector is not None:
+            if vector is not None and asked.near is None:
                 part_depth, sample = _part_depth(space_plan, depth), plan.policy.sample_parts
                 asked.near = await asked.evidence.near(vector, parts=space_plan.parts, part_depth=part_depth, depth=depth, sample=sample)
         if asked.near is None:
             asked.near = self._evidence_vector(plan, space_plan, embedded, depth)
         if asked.relationships is not None:
+            if asked.relationships.vectors is not None and isinstance(asked.near, Asked):
+                self._transaction.send()
             await asked.relationships.find(vector, documents=space_plan.documents, depth=depth)
         if asked.relationships is None or not asked.relationships.has_near:
             asked.meaning = self._relationship_vector(plan, space_plan, embedded, depth)

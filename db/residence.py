@@ -109,14 +109,14 @@ class ResidentVectors:
 
 
 class Residence:
-    """What a process keeps: vectors up to `most_bytes`, words up to a quarter of that, of spaces that have at least `least_rows` texts.
+    """What a process keeps: vectors up to `most_bytes`, words up to three quarters of that, of spaces that have at least `least_rows` texts.
 
-    Of 3,000 texts a recall from what is kept takes as long as one from the database, and of 2,000 documents as well, with more of the
-    process's own processor; of 10,000 texts it takes a quarter less (ADR 0046).
+    Of 3,000 texts a recall from what is kept takes as long as one from the database, with more of the process's own processor; of 10,000
+    texts it takes a quarter less, and of 2,000 documents beside them a tenth less again (ADRs 0046 and 0049).
     """
 
-    def __init__(self, most_bytes: int, *, least_rows: int = 5_000, least_vectors: int = 3_000, patience_s: float = 10.0) -> None:
+    def __init__(self, most_bytes: int, *, least_rows: int = 5_000, least_vectors: int = 1_000, patience_s: float = 10.0) -> None:
         self.least_rows = least_rows
         self.vectors = ResidentVectors(most_bytes, least_rows=least_vectors, patience_s=patience_s)
-        self.words = ResidentWords(most_bytes // 4)
+        self.words = ResidentWords(most_bytes * 3 // 4)
         self.hits: dict[int, RelationshipHit] = {}

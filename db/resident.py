@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from functools import cache
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -28,6 +27,8 @@ SLACK = 16
 _ID_BYTES = 16
 # Before the coordinates of a vector: how many they are, and a word that says nothing.
 _HEAD_WORDS = 2
+# Of a 16-bit float in 32 bits, 13 places further up, all but copies of its sign; and by how much the two kinds count their exponents apart.
+_SIGN_AND_REST, _BIAS = np.int32(-0x70002000), np.float32(2.0**112)
 # Sums that the database's arithmetic keeps side by side.
 _LANES = 8
 # Vectors whose distances are compared with those of the database.
@@ -181,8 +182,10 @@ class VectorBlock:
         looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
         near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at, measured)
         scores = self._scores(_floats(self._rows[near]), _floats(asked))
-        order = self._order[near]
-        ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
+        ranked = np.argsort(-scores, kind="stable")
+        by_score, order = scores[ranked], self._order[near]
+        if (by_score[1:] == by_score[:-1]).any():
+            ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
         if len(ranked) > looked_at:
             least = scores[ranked[looked_at - 1]]
             ranked = ranked[: int(np.count_nonzero(scores >= least)) if with_ties else looked_at]
@@ -231,14 +234,13 @@ class VectorBlock:
 
         A product of two 16-bit floats is exact in 32 bits, so that multiplying and adding rounds once, as the processor's one step does.
         """
+        products = rows * asked
         whole = self.dimensions - self.dimensions % _LANES
-        sums = np.zeros((_LANES, len(rows)), np.float32)
-        side_by_side = np.ascontiguousarray((rows * asked).T)
-        for start in range(0, whole, _LANES):
-            sums += side_by_side[start : start + _LANES]
-        scores = self._added_up(sums)
-        for row in side_by_side[whole:]:
-            scores = scores + row
+        steps = products[:, :whole].reshape(len(rows), -1, _LANES).transpose(1, 0, 2)
+        # Along the first of several axes numpy adds up one step after the other.
+        scores = self._added_up(np.add.reduce(np.ascontiguousarray(steps), axis=0).T)
+        for column in products[:, whole:].T:
+            scores = scores + column
         return scores
 
     def _error(self, asked: Halves) -> float:
@@ -310,13 +312,13 @@ def _halves_in(vectors: bytes, dimensions: int) -> Halves | None:
 
 
 def _floats(halves: Halves) -> Vectors:
-    """Each as it is: looking up is twice as fast as converting."""
-    return _every_half()[halves.view(np.uint16)]
-
-
-@cache
-def _every_half() -> Vectors:
-    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    """Each as it is: its bits in the places of a longer float, whose exponent then counts from another number. Twice as fast as converting."""
+    bits = halves.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= _SIGN_AND_REST
+    floats: Vectors = bits.view(np.float32)
+    floats *= _BIAS
+    return floats
 
 
 def _longest(rows: Halves) -> float:

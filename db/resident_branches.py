@@ -43,11 +43,11 @@ def ask_held(
         kept.vectors.replace(name)
         return ahead.pop(name, None) or ask_vectors(transaction, kept.vectors, name, rows)
 
-    team_id, contract = transaction.team_id, space_plan.contract_id
+    team_id, space_id, contract = transaction.team_id, space_plan.space.space_id, space_plan.contract_id
     evidence = relationships = None
     if not intent.filter.narrows_evidence:
         formula = formula_of(space_plan.evidence_lexical, plan.policy)
-        words = ask_words(transaction, kept.words, WordsName(team_id, epoch, "evidence"), formula, counts[0])
+        words = ask_words(transaction, kept.words, WordsName(team_id, epoch, "evidence"), space_id, formula, counts[0])
         is_exact = space_plan.evidence_index is None and space_plan.has_all_vectors
         near = vectors(BlockName(team_id, epoch, "evidence", contract), space_plan.parts) if is_exact else None
         excluded = transaction.ask_tuples(RESIDENT["read_excluded"], most=MOST_EXCLUDED + 1) if space_plan.has_exclusions else None
@@ -55,7 +55,7 @@ def ask_held(
     narrowed = intent.expand_from_entity_ids or intent.filter.narrows_relationships
     if space_plan.relationship_lexical is not None and not narrowed:
         formula, generation = formula_of(space_plan.relationship_lexical, plan.policy), space_plan.generation
-        words = ask_words(transaction, kept.words, WordsName(team_id, epoch, "relationship", generation), formula, counts[1])
+        words = ask_words(transaction, kept.words, WordsName(team_id, epoch, "relationship", generation), space_id, formula, counts[1])
         is_exact = space_plan.relationship_index is None and space_plan.relationship_vector
         near = vectors(BlockName(team_id, epoch, "relationship", contract, generation), space_plan.documents) if is_exact else None
         relationships = HeldRelationships(transaction, kept, words, near)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from psycopg.rows import TupleRow
 
@@ -102,6 +103,8 @@ class HeldWords:
 
     kept: KeptWords
     store: ResidentWords
+    name: WordsName
+    space_id: UUID
     formula: Bm25
     found: list[tuple[str, Posted]]
     lacking: dict[str, int]
@@ -113,6 +116,8 @@ class HeldWords:
         if self.asked is not None:
             self.found += self.kept.take(self.lacking, await self.asked.fetchall()).items()
             self.store.trim()
+            if self.kept.wants_all:
+                self.store.want(self.name, self.space_id)
             self.asked = None
         if self.unfolded is not None:
             self.found += self.kept.unfolded(await self.unfolded.fetchall())
@@ -120,7 +125,7 @@ class HeldWords:
         return self.kept.best(self.formula, self.found, wanted, refused, with_ties=with_ties)
 
 
-def ask_words(transaction: TeamTransaction, store: ResidentWords, name: WordsName, formula: Bm25, counts: WordCounts) -> HeldWords:
+def ask_words(transaction: TeamTransaction, store: ResidentWords, name: WordsName, space_id: UUID, formula: Bm25, counts: WordCounts) -> HeldWords:
     """Ask for the postings that are not kept, and for those that no worker folded yet. The space of `name` must be open."""
     kept = store.of(name)
     stamps = {term: counts.stamps[term] for term in formula.terms if term in counts.stamps}
@@ -132,7 +137,7 @@ def ask_words(transaction: TeamTransaction, store: ResidentWords, name: WordsNam
         return transaction.ask_tuples(RESIDENT[statement], terms=terms, generation=name.generation) if terms else None
 
     words, unfolded = f"read_{name.frontier}_words", f"read_unfolded_{name.frontier}"
-    return HeldWords(kept, store, formula, list(found.items()), lacking, ask(words, list(lacking)), ask(unfolded, loose))
+    return HeldWords(kept, store, name, space_id, formula, list(found.items()), lacking, ask(words, list(lacking)), ask(unfolded, loose))
 
 
 @dataclass(slots=True)
@@ -237,11 +242,14 @@ class HeldRelationships:
             hits |= {row[0].int: RelationshipHit(*row) for row in await self._unknown.fetchall()}
             self._unknown = None
         counting = [hit for hit in found if hit[0].int not in refused] if refused else found
-        ranked = [(-score, hits[key.int].known_from, key.int) for key, _, score in counting]
-        if len(ranked) < depth and not are_all:
+        if len(counting) < depth and not are_all:
             return None
-        ranked.sort()
-        return [hits[key] for *_, key in ranked[:depth]]
+        scores = [hit[2] for hit in counting]
+        ranked = [hits[hit[0].int] for hit in counting]
+        if len(set(scores)) < len(scores):  # they come by score, and among equals by id
+            places = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place][2], ranked[place][0].int))
+            ranked = [ranked[place] for place in places]
+        return ranked[:depth]
 
 
 def _split(ids: bytes | None) -> list[bytes]:

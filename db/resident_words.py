@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonlore.db.resident import Frontier, Hit
+from commonlore.db.resident_pieces import Distinct, Keys, Numbers, Pieces, distinct
 
-Numbers = NDArray[np.int64]
-_ID_BYTES = 16
 # Before the elements of an array in the database's own form; one without elements has 12 bytes.
 _HEAD_BYTES = 20
 _ID_ENTRY = np.dtype([("length", ">i4"), ("id", "V16")])
 _CODE_ENTRY = np.dtype([("length", ">i4"), ("code", ">i8")])
-_PIECE = np.dtype([("id", "V16"), ("part_no", ">i4")])
 _WEIGHT_UNIT = 10_000_000
-# An id and its entries in dicts, lists and arrays; a posting.
-_PIECE_BYTES, _POSTING_BYTES = 400, 8
+# A piece and its owner, in dicts or of a whole space; a posting.
+_PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 90, 8
+# A word of a whole space; and as many words are read one by one before a space is read as a whole.
+_WORD_BYTES, _LEAST_READ = 160, 8
+# A piece of 140 characters with its postings and its share of the words.
+_USUAL_BYTES = 400
 
 
 class WordsName(NamedTuple):
@@ -46,6 +47,10 @@ class Posted(NamedTuple):
     lengths: NDArray[np.uint16]
     sign: int = 1
 
+    def between(self, start: int, end: int) -> Posted:
+        """Some of them, in their order."""
+        return Posted(self.pieces[start:end], self.frequencies[start:end], self.lengths[start:end], self.sign)
+
 
 class Bm25(NamedTuple):
     """What the formula takes beside the postings; `weights` as `evidence_lexical` has them."""
@@ -57,22 +62,83 @@ class Bm25(NamedTuple):
     b: float
 
 
+class WordsPage(NamedTuple):
+    """One row of `load_evidence_words` or `load_relationship_words`: the words after another, null where there are no more."""
+
+    terms: Sequence[str] | None
+    stamps: bytes
+    counts: bytes
+    ids: bytes
+    codes: bytes
+
+
+class _Read(NamedTuple):
+    """A page with each of its pieces once: which one every posting is of."""
+
+    pieces: Distinct
+    frequencies: NDArray[np.uint16]
+    lengths: NDArray[np.uint16]
+
+
 class KeptWords:
-    """The words of one space and frontier that were asked for, the longest unused forgotten first."""
+    """Words of one space and frontier: all that were folded when it was read as a whole, and those that were asked for since under another
+    stamp, the longest unused forgotten first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
+        # Of the whole space: the place of each word, where its postings end, and its stamp.
+        self._places: dict[str, int] = {}
+        self._ends: Numbers = np.zeros(1, np.int64)
+        self._stamps: Numbers = _NONE
+        self._all = Posted(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.uint16))
         self._terms: OrderedDict[str, tuple[int, Posted]] = OrderedDict()
-        self._numbers: dict[bytes, int] = {}
-        self._owners: dict[bytes, int] = {}
-        # By piece its owner and part; by owner the id, and its halves, which sort as it does.
-        self._pieces = _Column(np.dtype([("owner", np.int64), ("part_no", np.int64)]))
-        self._ids = _Column(np.dtype([("id", object), ("high", np.uint64), ("low", np.uint64)]))
+        self._pieces = Pieces()
         self._postings = 0
+        self.read_since = 0
 
     @property
     def size_bytes(self) -> int:
-        return _PIECE_BYTES * len(self._numbers) + _POSTING_BYTES * self._postings
+        pieces = _PIECE_BYTES * self._pieces.later + _WHOLE_PIECE_BYTES * (len(self._pieces) - self._pieces.later)
+        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self._places)
+
+    @classmethod
+    def of_space(cls, most_bytes: int, pages: Iterable[WordsPage]) -> KeptWords | None:
+        """All words of a space, read page by page; None where it has pieces that cannot be told apart.
+
+        Takes as long as some recalls: call it in a thread, before anybody else has it.
+        """
+        kept, read, counts, stamps = cls(most_bytes), list[_Read](), [np.zeros(1, np.int64)], [_NONE]
+        for page in pages:
+            if page.terms is None:
+                continue
+            for term in page.terms:
+                kept._places[term] = len(kept._places)
+            counts.append(np.frombuffer(page.counts, ">i4").astype(np.int64))
+            stamps.append(np.frombuffer(page.stamps, ">i8").astype(np.int64))
+            codes = np.frombuffer(page.codes, _CODE_ENTRY)["code"].astype(np.int64)
+            pieces = distinct(Keys.of(np.frombuffer(page.ids, _ID_ENTRY)["id"].tobytes(), codes >> 32))
+            if pieces is None:
+                return None
+            read.append(_Read(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16)))
+        if not read:
+            return kept
+        whole = distinct(Keys(*map(np.concatenate, zip(*[page.pieces.keys for page in read], strict=True))))
+        pieces_of = Pieces.of_space(whole) if whole is not None else None
+        if whole is None or pieces_of is None:
+            return None
+        begins = np.cumsum([0, *(len(page.pieces.mixed) for page in read)]).tolist()
+        kept._pieces, kept._ends, kept._stamps = pieces_of, np.cumsum(np.concatenate(counts)), np.concatenate(stamps)
+        kept._all = Posted(
+            np.concatenate([whole.places[begin:][page.pieces.places] for begin, page in zip(begins, read, strict=False)]),
+            np.concatenate([page.frequencies for page in read]),
+            np.concatenate([page.lengths for page in read]),
+        )
+        return kept
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether so much was read word by word that the whole space is better read anew."""
+        return self.read_since > _LEAST_READ + len(self._places) // 8
 
     def held(self, stamps: Mapping[str, int]) -> dict[str, Posted]:
         """The postings of those words that are kept under the stamps of a snapshot; the others are to be read in it."""
@@ -82,6 +148,8 @@ class KeptWords:
             if kept is not None and kept[0] == stamp:
                 self._terms.move_to_end(term)
                 found[term] = kept[1]
+            elif (place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:
+                found[term] = self._all.between(int(self._ends[place]), int(self._ends[place + 1]))
         return found
 
     def take(self, stamps: Mapping[str, int], rows: Iterable[tuple[str, bytes, bytes]]) -> dict[str, Posted]:
@@ -90,6 +158,7 @@ class KeptWords:
         for term, ids, codes in rows:
             blocks.setdefault(term, []).append((_ids(ids), _codes(codes)))
         found = {}
+        self.read_since += len(stamps)
         for term, stamp in stamps.items():
             of_it = blocks.get(term, [])
             posted = self._posted(b"".join(ids for ids, _ in of_it), np.concatenate([_NONE, *(codes for _, codes in of_it)]))
@@ -118,30 +187,30 @@ class KeptWords:
         `with_ties`: and all that are as good as the last of them.
         """
         pieces, scores = self._scored(formula, postings)
-        of_pieces, ids = self._pieces.rows[pieces], self._ids.rows
-        ranked = scores * (1 << 20) + ((1 << 20) - 1 - of_pieces["part_no"])
-        best = np.full(self._ids.count, -1, np.int64)
-        if self._pieces.count == self._ids.count:
-            best[of_pieces["owner"]] = ranked
+        owners, part_nos = self._pieces.owners_and_parts(pieces)
+        ranked = scores * (1 << 20) + ((1 << 20) - 1 - part_nos)
+        best = np.full(self._pieces.owners_count, -1, np.int64)
+        if self._pieces.are_owners:
+            best[owners] = ranked
         else:
-            np.maximum.at(best, of_pieces["owner"], ranked)
+            np.maximum.at(best, owners, ranked)
         if refused:
-            best[[self._owners[key] for key in refused if key in self._owners]] = -1
-        owners = np.flatnonzero(best >= 0)
-        values = best[owners] >> 20
-        if len(owners) > wanted:
+            best[self._pieces.known_owners(refused)] = -1
+        found = np.flatnonzero(best >= 0)
+        values = best[found] >> 20
+        if len(found) > wanted:
             enough = values >= np.partition(values, len(values) - wanted)[len(values) - wanted]
-            owners, values = owners[enough], values[enough]
-        order = np.lexsort((ids["low"][owners], ids["high"][owners], -values))[: len(owners) if with_ties else wanted]
-        owners = owners[order]
-        lowest = (1 << 20) - 1 - (best[owners] & ((1 << 20) - 1))
-        return list(zip(ids["id"][owners].tolist(), lowest.tolist(), values[order].astype(np.float64).tolist(), strict=True))
+            found, values = found[enough], values[enough]
+        order = self._pieces.by_id(found, values)[: len(found) if with_ties else wanted]
+        found = found[order]
+        lowest = (1 << 20) - 1 - (best[found] & ((1 << 20) - 1))
+        return list(zip(self._pieces.ids(found), lowest.tolist(), values[order].astype(np.float64).tolist(), strict=True))
 
     def _scored(self, formula: Bm25, postings: Sequence[tuple[str, Posted]]) -> tuple[Numbers, Numbers]:
         """The pieces that hold a word, and the score of each. A piece whose postings were all taken away holds none."""
         if not postings:
             return _NONE, _NONE
-        weight_of, count = dict(zip(formula.terms, formula.weights, strict=True)), self._pieces.count
+        weight_of, count = dict(zip(formula.terms, formula.weights, strict=True)), len(self._pieces)
         pieces = np.concatenate([found.pieces for _, found in postings])
         frequency = np.concatenate([found.frequencies for _, found in postings]).astype(np.float64)
         length = np.concatenate([found.lengths for _, found in postings]).astype(np.float64)
@@ -164,43 +233,8 @@ class KeptWords:
         self._terms[term] = stamp, posted
 
     def _posted(self, ids: bytes, codes: Numbers, sign: int = 1) -> Posted:
-        keys = np.empty(len(codes), _PIECE)
-        keys["id"], keys["part_no"] = np.frombuffer(ids, "V16"), codes >> 32
-        numbers, first = self._numbers, len(self._numbers)
-        pieces = [numbers.setdefault(key, len(numbers)) for key in keys.view(f"V{_PIECE.itemsize}").tolist()]
-        if len(numbers) > first:
-            self._number(list(islice(numbers, first, None)))
-        return Posted(np.array(pieces, np.int32), (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16), sign)
-
-    def _number(self, keys: Sequence[bytes]) -> None:
-        """Give pieces that were met for the first time their owners."""
-        pieces: list[tuple[int, int]] = []
-        owners: list[tuple[UUID, int, int]] = []
-        for key in keys:
-            owner = self._owners.setdefault(key[:_ID_BYTES], len(self._owners))
-            if owner == self._ids.count + len(owners):
-                owners.append((UUID(bytes=key[:_ID_BYTES]), int.from_bytes(key[:8], "big"), int.from_bytes(key[8:_ID_BYTES], "big")))
-            pieces.append((owner, int.from_bytes(key[_ID_BYTES:], "big")))
-        self._pieces.append(pieces)
-        self._ids.append(owners)
-
-
-class _Column:
-    """Rows that grow at the end."""
-
-    def __init__(self, kind: np.dtype[np.void]) -> None:
-        self._room: NDArray[np.void] = np.empty(256, kind)
-        self.count = 0
-
-    @property
-    def rows(self) -> NDArray[np.void]:
-        return self._room[: self.count]
-
-    def append(self, rows: Sequence[tuple[object, ...]]) -> None:
-        while self.count + len(rows) > len(self._room):
-            self._room = np.concatenate([self._room, np.empty_like(self._room)])
-        self._room[self.count : self.count + len(rows)] = np.array(rows, self._room.dtype)
-        self.count += len(rows)
+        pieces = self._pieces.numbers(ids, codes >> 32)
+        return Posted(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16), sign)
 
 
 _NONE: Numbers = np.empty(0, np.int64)
@@ -212,21 +246,46 @@ class ResidentWords:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._kept: OrderedDict[WordsName, KeptWords] = OrderedDict()
+        # Spaces to be read as a whole, with the id by which each is opened.
+        self._wanted: dict[WordsName, UUID] = {}
+        self._too_large: set[WordsName] = set()
+
+    def want(self, name: WordsName, space_id: UUID) -> None:
+        """Let all words of a space be read by whoever calls `take_wanted`, unless they were once found to be too many."""
+        if name not in self._too_large:
+            self._wanted[name] = space_id
+
+    def take_wanted(self) -> dict[WordsName, UUID]:
+        wanted, self._wanted = self._wanted, {}
+        return wanted
+
+    def made(self, pages: Iterable[WordsPage]) -> KeptWords | None:
+        """`KeptWords.of_space`; belongs into a thread."""
+        return KeptWords.of_space(self._most_bytes, pages)
+
+    def keep(self, name: WordsName, kept: KeptWords | None) -> None:
+        """In the place of what was kept: searches that began go on with that. Nothing where it takes more room than there is."""
+        if kept is None or kept.size_bytes > self._most_bytes:
+            self._too_large.add(name)
+            return
+        self._kept[name] = kept
+        self._kept.move_to_end(name)
+        self.trim()
 
     def has_room(self, pieces: int) -> bool:
-        """Whether the words of so many pieces could be kept; one space takes half of the room at most."""
-        return 2 * _PIECE_BYTES * pieces <= self._most_bytes
+        """Whether the words of so many pieces could be kept; one space may take all the room."""
+        return _USUAL_BYTES * pieces <= self._most_bytes
 
     def of(self, name: WordsName) -> KeptWords:
         kept = self._kept.get(name)
         if kept is None:
-            kept = self._kept[name] = KeptWords(self._most_bytes // 2)
+            kept = self._kept[name] = KeptWords(self._most_bytes)
         self._kept.move_to_end(name)
         return kept
 
     def trim(self) -> None:
-        """Forget spaces until the rest fits. One that outgrew its half by pieces alone starts anew."""
-        for name in [name for name, kept in self._kept.items() if kept.size_bytes > self._most_bytes // 2]:
+        """Forget spaces until the rest fits. One that outgrew the room by pieces alone starts anew."""
+        for name in [name for name, kept in self._kept.items() if kept.size_bytes > self._most_bytes]:
             del self._kept[name]
         total = sum(kept.size_bytes for kept in self._kept.values())
         while total > self._most_bytes and self._kept:

@@ -153,7 +153,7 @@ FIELDS: Mapping[str, Field] = {
     "resident_vectors_mb": Field(
         _integer(0, 1_000_000),
         "0 to 1000000",
-        "Vectors of the spaces that are asked often, kept in an API process, in MB, and a quarter of that for their words; 0 keeps none.",
+        "Vectors of the spaces that are asked often, kept in an API process, in MB, and three quarters of that for words; 0 keeps none.",
     ),
     "metrics": Field(_switch, "on or off", "Whether `GET /metrics` answers to callers on this machine; see the reference of HTTP."),
     "log_level": Field(str.lower, "debug, info, warning or error", "What is logged; never content, keys or vectors."),

@@ -83,6 +83,38 @@ where b.term = any(%(terms)s::text[]) and b.generation = %(generation)s::int
   and b.space_epoch = %(space_epoch)s::bigint -- tenant
 ;
 
+-- name: load_evidence_words
+-- One row of the folded words of the space that come after another, `most` of them, or of nulls where there are no more: the words, of each its
+-- stamp as `read_statistics` has it and how many postings, then the ids and the codes of all of them, as the elements of arrays in the database's own form.
+select array_agg(w.term order by w.term) as terms, string_agg(int8send(w.stamp), '' order by w.term) as stamps,
+       string_agg(int4send(w.entries), '' order by w.term) as counts, string_agg(w.ids, '' order by w.term) as ids,
+       string_agg(w.codes, '' order by w.term) as codes
+from (
+    select b.term, bit_xor(hashint8extended(b.block_no, b.xmin::text::int8)) as stamp, sum(b.entries)::int as entries,
+           string_agg(substring(array_send(b.evidence_ids) from 21), '' order by b.block_no) as ids,
+           string_agg(substring(array_send(b.codes) from 21), '' order by b.block_no) as codes
+    from commonlore.evidence_posting b
+    where b.term > %(after)s::text
+      and b.team_id = %(team_id)s::uuid -- tenant
+      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by b.term order by b.term limit %(most)s::int
+) w;
+
+-- name: load_relationship_words
+select array_agg(w.term order by w.term) as terms, string_agg(int8send(w.stamp), '' order by w.term) as stamps,
+       string_agg(int4send(w.entries), '' order by w.term) as counts, string_agg(w.ids, '' order by w.term) as ids,
+       string_agg(w.codes, '' order by w.term) as codes
+from (
+    select b.term, bit_xor(hashint8extended(b.block_no, b.xmin::text::int8)) as stamp, sum(b.entries)::int as entries,
+           string_agg(substring(array_send(b.relationship_ids) from 21), '' order by b.block_no) as ids,
+           string_agg(substring(array_send(b.codes) from 21), '' order by b.block_no) as codes
+    from commonlore.relationship_posting b
+    where b.term > %(after)s::text and b.generation = %(generation)s::int
+      and b.team_id = %(team_id)s::uuid -- tenant
+      and b.space_epoch = %(space_epoch)s::bigint -- tenant
+    group by b.term order by b.term limit %(most)s::int
+) w;
+
 -- name: read_unfolded_evidence
 -- The hits of some words that no worker folded yet, as `read_evidence_words`, with the sign of each row.
 select h.term, 1 as sign, string_agg(uuid_send(d.evidence_ids[1 + (h.hit & 63)]), '') as ids,

@@ -61,7 +61,7 @@ class VectorIndexPolicy:
     large to be searched exactly. Searches keep the least of `depths` that finds enough.
     """
 
-    build_from: int = 15_000
+    build_from: int = 25_000
     least_overlap: int = 990
     least_overlap_beyond: int = 970
     exact_at_most: int = 200_000
@@ -70,7 +70,7 @@ class VectorIndexPolicy:
     measure_every: timedelta = timedelta(hours=24)
     links: int = 16
     build_depth: int = 128
-    depths: tuple[int, ...] = (200, 400, 800)
+    depths: tuple[int, ...] = (200, 300, 400, 600, 800)
 
     def is_wanted(self, rows: int, *, exists: bool) -> bool:
         """Whether a space of that size should have an index; one that exists is kept for a while when the space shrinks."""

@@ -225,6 +225,22 @@ _KEPT = (
         (f"{_RESIDENT}words_that_a_process_keeps_are_not_read_again",),
     ),
     Mutation(
+        "old-spaces-answer",
+        "recall: a word has the postings that it had when all words of the space were read",
+        "db/resident_words.py",
+        "(place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:",
+        "(place := self._places.get(term)) is not None:",
+        (f"{_RESIDENT}all_words_of_a_space_are_read_at_once_after_some",),
+    ),
+    Mutation(
+        "foreseen-groups-alone",
+        "recall: relationships that were not foreseen are left out",
+        "db/recall.py",
+        "            if missing := [group for group in groups if group not in ahead]:\n",
+        "            if missing := ([] if ahead else list(groups)):\n",
+        ("tests/integration/memory/test_recall.py::test_groups_come_with_the_evidence_and_only_the_others_are_asked_for",),
+    ),
+    Mutation(
         "unfolded-words-forgotten",
         "recall: a text that no worker folded yet is not found by its words",
         "db/resident_reading.py",

@@ -18,6 +18,7 @@ from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.recall import recall_snapshot
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
+from commonlore.db.resident_words import KeptWords
 from commonlore.db.settings import read_settings
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.plan import QueryVector, make_plan, parse_intent
@@ -94,6 +95,17 @@ def put_back(connection: psycopg.Connection, row: tuple[Any, ...]) -> None:
     )
 
 
+async def read_whole(memory: Memory) -> None:
+    """The words of every space of which some are kept, by the upkeep of a process."""
+    assert memory.adapters.residence is not None
+    words = memory.adapters.residence.words
+    spaces = dict(memory.sql("select space_epoch, space_id from commonlore.space"))
+    for name in list(words._kept):
+        if name.space_epoch in spaces:
+            words.want(name, spaces[name.space_epoch])
+    await memory.operations.load_words()
+
+
 class Changes:
     """What may happen to the vectors of a space, some of it in transactions that end later or never."""
 
@@ -151,6 +163,10 @@ class Changes:
         async with folding(self.memory, self.holder) as space:
             await space.fold()
 
+    async def read_whole(self) -> None:
+        """All words of what is kept, as the upkeep of a process does."""
+        await read_whole(self.memory)
+
     async def fence(self) -> None:
         """The space gets another number and is empty for whoever opens it."""
         self.memory.sql(
@@ -185,6 +201,8 @@ async def test_kept_spaces_answer_as_the_database_does(memory: Memory, seed: int
         changes.write_documents_anew,
         changes.fold,
         changes.fold,
+        changes.read_whole,
+        changes.read_whole,
     ]
     try:
         for step in range(30):
@@ -296,6 +314,58 @@ async def test_words_that_a_process_keeps_are_not_read_again(memory: Memory) -> 
     await same(memory, ann, "pelican quartz")
     assert len(pelican()[1].pieces) == len(first[1].pieces) + 1
     assert pelican()[0] != first[0]
+
+
+async def test_all_words_of_a_space_are_read_at_once_after_some(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then a word that was never asked costs the database nothing, until a worker folds others into its blocks."""
+    chooser = random.Random(17)
+    ann = await memory.key()
+    changes = Changes(memory, ann, chooser)
+    changes.ids = await a_warm_space(memory, ann, chooser)
+    rare = await memory.remember_all(ann, [f"Zither number{number} of the sea." for number in range(12)])
+    await changes.relate()
+    await changes.fold()
+    read: list[list[str]] = []
+
+    def noting(self: KeptWords, stamps: Any, rows: Any) -> Any:
+        read.append(sorted(stamps))
+        return take(self, stamps, rows)
+
+    take = KeptWords.take
+    monkeypatch.setattr(KeptWords, "take", noting)
+    await same(memory, ann, " ".join(WORDS[:10]))
+    await memory.operations.load_words()
+    assert [] != read
+    read.clear()
+
+    found = await same(memory, ann, "zither number7")
+    await same(memory, ann, " ".join(WORDS))
+    assert rare[7] == found["results"][0]["evidence_id"]
+    assert [] == [words for words in read if words != []]
+
+    await memory.remember_all(ann, ["Another zither, of glass."])
+    await changes.fold()
+    found = await same(memory, ann, "zither glass")
+    assert [["glass", "zither"]] == read
+    assert "Another zither, of glass." == contexts(found)[0]
+
+
+async def test_a_space_that_was_fenced_is_not_read_under_its_old_number(memory: Memory) -> None:
+    chooser = random.Random(19)
+    ann = await memory.key()
+    changes = Changes(memory, ann, chooser)
+    changes.ids = await a_warm_space(memory, ann, chooser)
+    assert memory.adapters.residence is not None
+    words = memory.adapters.residence.words
+    (name,) = (name for name in words._kept if name.frontier == "evidence")
+    ((space_id,),) = memory.sql("select space_id from commonlore.space where space_epoch = %s", name.space_epoch)
+    await changes.fold()
+    await changes.fence()
+
+    words.want(name, space_id)
+    await memory.operations.load_words()
+
+    assert {} == words.of(name)._places
 
 
 async def test_spaces_of_a_key_and_teams_keep_blocks_of_their_own(memory: Memory) -> None:

@@ -52,7 +52,16 @@ def test_size_classes_are_one_two_and_five_of_each_power_of_ten() -> None:
     assert [0, 1, 2, 5, 5, 10_000, 20_000, 20_000, 50_000, 100_000, 100_000, 1_000_000] == [size_bucket(rows) for rows in sizes]
 
 
-@pytest.mark.parametrize(("found", "chosen"), [((995, 999, 1000), 200), ((980, 990, 1000), 400), ((900, 950, 980), 800), ((985, 985, 985), 800)])
+@pytest.mark.parametrize(
+    ("found", "chosen"),
+    [
+        ((995, 999, 1000, 1000, 1000), 200),
+        ((980, 989, 990, 995, 1000), 400),
+        ((900, 950, 970, 990, 991), 600),
+        ((900, 950, 960, 970, 980), 800),
+        ((985, 985, 985, 985, 985), 800),
+    ],
+)
 def test_a_search_is_as_deep_as_it_must_be(found: tuple[int, ...], chosen: int) -> None:
     """The least depth that finds enough; where none does, the deepest, which the state then judges."""
     measured = [Overlap(share, 40, depth) for share, depth in zip(found, POLICY.depths, strict=True)]
