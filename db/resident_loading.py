@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import sys
-from collections.abc import Iterable
 from uuid import UUID
 
 from commonlore.db.residence import Residence
@@ -27,37 +26,32 @@ async def load_words(pool: Pool, residence: Residence, *, timeout_ms: int) -> in
     """
     wanted = residence.words.take_wanted()
     for name, space_id in wanted.items():
-        pages = await _pages(pool, name, space_id, timeout_ms)
-        residence.words.keep(name, await asyncio.to_thread(_made, residence.words, pages))
+        residence.words.keep(name, await _read(pool, residence.words, name, space_id, timeout_ms))
+        _give_back()
     return len(wanted)
 
 
-async def _pages(pool: Pool, name: WordsName, space_id: UUID, timeout_ms: int) -> list[WordsPage]:
-    pages: list[WordsPage] = []
+async def _read(pool: Pool, words: ResidentWords, name: WordsName, space_id: UUID, timeout_ms: int) -> KeptWords | None:
+    space, after = words.begin(), ""
     async with team_transaction(pool, name.team_id, timeout_ms=timeout_ms, snapshot=True) as transaction:
         transaction.epochs = {space_id: name.space_epoch}
         await transaction.enter(space_id)
-        statement, after = RESIDENT[f"load_{name.frontier}_words"], ""
+        statement = RESIDENT[f"load_{name.frontier}_words"]
         while True:
             rows = await transaction.execute_tuples(statement, after=after, most=_PAGE_WORDS, generation=name.generation)
             row = await rows.fetchone()
             assert row is not None
-            pages.append(WordsPage(*row))
-            if pages[-1].terms is None or len(pages[-1].terms) < _PAGE_WORDS:
-                return pages
-            after = pages[-1].terms[-1]
+            page = WordsPage(*row)
+            if not await asyncio.to_thread(space.add, page):
+                return None
+            if page.terms is None or len(page.terms) < _PAGE_WORDS:
+                break
+            after = page.terms[-1]
+    return await asyncio.to_thread(space.made)
 
 
-def _made(words: ResidentWords, pages: list[WordsPage]) -> KeptWords | None:
-    made = words.made(_emptying(pages))
-    if sys.platform == "linux":
-        # Several times what is kept was needed for it; the C library would hold that.
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
-    return made
-
-
-def _emptying(pages: list[WordsPage]) -> Iterable[WordsPage]:
-    while pages:
-        yield pages.pop(0)
+def _give_back() -> None:
+    """Several times what is kept was needed to read it; the C library would hold that."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

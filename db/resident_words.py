@@ -72,14 +72,6 @@ class WordsPage(NamedTuple):
     codes: bytes
 
 
-class _Read(NamedTuple):
-    """A page with each of its pieces once: which one every posting is of."""
-
-    pieces: Distinct
-    frequencies: NDArray[np.uint16]
-    lengths: NDArray[np.uint16]
-
-
 class KeptWords:
     """Words of one space and frontier: all that were folded when it was read as a whole, and those that were asked for since under another
     stamp, the longest unused forgotten first."""
@@ -87,7 +79,7 @@ class KeptWords:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         # Of the whole space: the place of each word, where its postings end, and its stamp.
-        self._places: dict[str, int] = {}
+        self.places: dict[str, int] = {}
         self._ends: Numbers = np.zeros(1, np.int64)
         self._stamps: Numbers = _NONE
         self._all = Posted(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.uint16))
@@ -99,46 +91,16 @@ class KeptWords:
     @property
     def size_bytes(self) -> int:
         pieces = _PIECE_BYTES * self._pieces.later + _WHOLE_PIECE_BYTES * (len(self._pieces) - self._pieces.later)
-        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self._places)
+        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self.places)
 
-    @classmethod
-    def of_space(cls, most_bytes: int, pages: Iterable[WordsPage]) -> KeptWords | None:
-        """All words of a space, read page by page; None where it has pieces that cannot be told apart.
-
-        Takes as long as some recalls: call it in a thread, before anybody else has it.
-        """
-        kept, read, counts, stamps = cls(most_bytes), list[_Read](), [np.zeros(1, np.int64)], [_NONE]
-        for page in pages:
-            if page.terms is None:
-                continue
-            for term in page.terms:
-                kept._places[term] = len(kept._places)
-            counts.append(np.frombuffer(page.counts, ">i4").astype(np.int64))
-            stamps.append(np.frombuffer(page.stamps, ">i8").astype(np.int64))
-            codes = np.frombuffer(page.codes, _CODE_ENTRY)["code"].astype(np.int64)
-            pieces = distinct(Keys.of(np.frombuffer(page.ids, _ID_ENTRY)["id"].tobytes(), codes >> 32))
-            if pieces is None:
-                return None
-            read.append(_Read(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16)))
-        if not read:
-            return kept
-        whole = distinct(Keys(*map(np.concatenate, zip(*[page.pieces.keys for page in read], strict=True))))
-        pieces_of = Pieces.of_space(whole) if whole is not None else None
-        if whole is None or pieces_of is None:
-            return None
-        begins = np.cumsum([0, *(len(page.pieces.mixed) for page in read)]).tolist()
-        kept._pieces, kept._ends, kept._stamps = pieces_of, np.cumsum(np.concatenate(counts)), np.concatenate(stamps)
-        kept._all = Posted(
-            np.concatenate([whole.places[begin:][page.pieces.places] for begin, page in zip(begins, read, strict=False)]),
-            np.concatenate([page.frequencies for page in read]),
-            np.concatenate([page.lengths for page in read]),
-        )
-        return kept
+    def take_whole(self, pieces: Pieces, postings: Posted, ends: Numbers, stamps: Numbers) -> None:
+        """All postings, and of the word at each of `places` where its own end and its stamp. Before anything else is taken."""
+        self._pieces, self._all, self._ends, self._stamps = pieces, postings, ends, stamps
 
     @property
     def wants_all(self) -> bool:
         """Whether so much was read word by word that the whole space is better read anew."""
-        return self.read_since > _LEAST_READ + len(self._places) // 8
+        return self.read_since > _LEAST_READ + len(self.places) // 8
 
     def held(self, stamps: Mapping[str, int]) -> dict[str, Posted]:
         """The postings of those words that are kept under the stamps of a snapshot; the others are to be read in it."""
@@ -148,7 +110,7 @@ class KeptWords:
             if kept is not None and kept[0] == stamp:
                 self._terms.move_to_end(term)
                 found[term] = kept[1]
-            elif (place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:
+            elif (place := self.places.get(term)) is not None and int(self._stamps[place]) == stamp:
                 found[term] = self._all.between(int(self._ends[place]), int(self._ends[place + 1]))
         return found
 
@@ -240,6 +202,60 @@ class KeptWords:
 _NONE: Numbers = np.empty(0, np.int64)
 
 
+class _Read(NamedTuple):
+    """A page with each of its pieces once: which one every posting is of."""
+
+    pieces: Distinct
+    frequencies: NDArray[np.uint16]
+    lengths: NDArray[np.uint16]
+
+
+class WholeSpace:
+    """All words of a space on their way to be kept, page by page. Each step takes as long as some recalls: call them in a thread."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._kept = KeptWords(most_bytes)
+        self._most_bytes = most_bytes
+        self._read: list[_Read] = []
+        self._counts, self._stamps = [np.zeros(1, np.int64)], [_NONE]
+        self._postings = 0
+
+    def add(self, page: WordsPage) -> bool:
+        """False where it has pieces that cannot be told apart, or all take more room than there is: then nothing is kept."""
+        if page.terms is None:
+            return True
+        places = self._kept.places
+        for term in page.terms:
+            places[term] = len(places)
+        self._counts.append(np.frombuffer(page.counts, ">i4").astype(np.int64))
+        self._stamps.append(np.frombuffer(page.stamps, ">i8").astype(np.int64))
+        codes = np.frombuffer(page.codes, _CODE_ENTRY)["code"].astype(np.int64)
+        pieces = distinct(Keys.of(np.frombuffer(page.ids, _ID_ENTRY)["id"].tobytes(), codes >> 32))
+        if pieces is None:
+            return False
+        self._read.append(_Read(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16)))
+        self._postings += len(codes)
+        return _POSTING_BYTES * self._postings + _WORD_BYTES * len(places) <= self._most_bytes
+
+    def made(self) -> KeptWords | None:
+        """What is kept from now on; None where it has pieces that cannot be told apart."""
+        kept, read = self._kept, self._read
+        if not read:
+            return kept
+        whole = distinct(Keys(*map(np.concatenate, zip(*[page.pieces.keys for page in read], strict=True))))
+        pieces = Pieces.of_space(whole) if whole is not None else None
+        if whole is None or pieces is None:
+            return None
+        begins = np.cumsum([0, *(len(page.pieces.mixed) for page in read)]).tolist()
+        postings = Posted(
+            np.concatenate([whole.places[begin:][page.pieces.places] for begin, page in zip(begins, read, strict=False)]),
+            np.concatenate([page.frequencies for page in read]),
+            np.concatenate([page.lengths for page in read]),
+        )
+        kept.take_whole(pieces, postings, np.cumsum(np.concatenate(self._counts)), np.concatenate(self._stamps))
+        return kept
+
+
 class ResidentWords:
     """Kept words by space and frontier, the longest unused forgotten first, never more than `most_bytes` together."""
 
@@ -259,9 +275,9 @@ class ResidentWords:
         wanted, self._wanted = self._wanted, {}
         return wanted
 
-    def made(self, pages: Iterable[WordsPage]) -> KeptWords | None:
-        """`KeptWords.of_space`; belongs into a thread."""
-        return KeptWords.of_space(self._most_bytes, pages)
+    def begin(self) -> WholeSpace:
+        """A space that is to be read as a whole."""
+        return WholeSpace(self._most_bytes)
 
     def keep(self, name: WordsName, kept: KeptWords | None) -> None:
         """In the place of what was kept: searches that began go on with that. Nothing where it takes more room than there is."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonlore.db.resident_pieces import Keys
-from commonlore.db.resident_words import Bm25, KeptWords, ResidentWords, WordsName, WordsPage
+from commonlore.db.resident_words import Bm25, KeptWords, ResidentWords, WholeSpace, WordsName, WordsPage
 from commonlore.domain.ids import new_id
 
 K1, B = 1.2, 0.75
@@ -61,11 +61,16 @@ def a_page(postings: Sequence[Posting], stamps: Mapping[str, int]) -> WordsPage:
     return WordsPage([term for term, _ in rows], b"".join(struct.pack("!q", stamps[term]) for term, _ in rows), counts, ids, codes)
 
 
+def read(pages: Sequence[WordsPage], most_bytes: int = 1_000_000) -> KeptWords | None:
+    space = WholeSpace(most_bytes)
+    return space.made() if all(space.add(page) for page in pages) else None
+
+
 def whole(postings: Sequence[Posting], stamps: Mapping[str, int], words: int = 2) -> KeptWords:
     """Two words a page."""
     terms = sorted(stamps)
     pages = [terms[start : start + words] for start in range(0, len(terms), words)]
-    made = KeptWords.of_space(1_000_000, [a_page(postings, {term: stamps[term] for term in page}) for page in [*pages, []]])
+    made = read([a_page(postings, {term: stamps[term] for term in page}) for page in [*pages, []]])
     assert made is not None
     return made
 
@@ -163,8 +168,21 @@ def test_pieces_that_cannot_be_told_apart_are_not_kept(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Keys, "mixed", property(lambda keys: keys.low * np.uint64(0)))
 
-    assert KeptWords.of_space(1_000_000, [a_page(postings, {"quartz": 1})]) is None
-    assert KeptWords.of_space(1_000_000, [a_page(postings[:1], {"quartz": 1}), a_page(postings[1:2], {"quartz": 1})]) is None
+    assert read([a_page(postings, {"quartz": 1})]) is None
+    assert read([a_page(postings[:1], {"quartz": 1}), a_page(postings[1:2], {"quartz": 1})]) is None
+
+
+def test_a_space_that_takes_more_than_there_is_is_left_while_it_is_read() -> None:
+    """And not begun again."""
+    postings = [Posting("quartz", owner, 0, 1, 5) for owner in range(100)]
+    page = a_page(postings, {"quartz": 1})
+
+    assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (960, 959)]
+
+    store, name = ResidentWords(959), WordsName(new_id(), 1, "evidence")
+    store.keep(name, None)
+    store.want(name, new_id())
+    assert {} == store.take_wanted()
 
 
 def test_a_space_is_wanted_as_a_whole_once_many_of_its_words_were_read() -> None:
