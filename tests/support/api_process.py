@@ -73,6 +73,7 @@ def main() -> None:
     with running_service(TestDatabase(**given["database"]), **given["settings"]) as service:
         print(service.port, flush=True)
         for _ in sys.stdin:
+            gc.unfreeze()  # what is frozen is not listed
             connections = [item for item in gc.get_objects() if isinstance(item, AsyncConnection) and not item.closed]
             print(json.dumps([item.info.backend_pid for item in connections if item.info.user == "commonlore_app"]), flush=True)
 
