@@ -194,6 +194,7 @@ class MemoryOperations:
         elif self._last_read.of(key):
             # A key whose last recall was served: the model works while the database checks it.
             embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
+            await asyncio.sleep(0)  # or it would begin when the snapshot has been asked for
         try:
             async with AsyncExitStack() as stack:
                 with record.step("authenticate"):
