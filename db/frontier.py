@@ -184,8 +184,9 @@ class Frontier:
             await asked.relationships.find_words(depth)
 
     async def _ask_near(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> bool:
-        """Let the database search the vectors of a space's parts, where the process is known not to keep them; whether it does."""
-        if asked.near is not None or (asked.evidence is not None and asked.evidence.vectors is not None):
+        """Let the database begin with the vectors of a space's parts, where the process keeps something of the space but not those; whether it does."""
+        keeps_vectors = asked.evidence is not None and asked.evidence.vectors is not None
+        if keeps_vectors or (asked.evidence is None and asked.relationships is None):
             return False
         await self._transaction.enter(asked.plan.space.space_id)
         asked.near = self._evidence_vector(plan, asked.plan, embedded, depth)

@@ -17,9 +17,9 @@ _PAGE_WORDS = 5_000
 
 
 async def load_words(pool: Pool, residence: Residence, *, timeout_ms: int) -> int:
-    """Read the spaces whose words are asked for, one after the other, each in a transaction of its own; how many they were.
+    """Read the spaces whose words are asked for, one after the other, each page in a transaction of its own; how many spaces they were.
 
-    What is kept says under which stamp, so a recall of another snapshot takes of it what is the same there.
+    Each word says under which stamp it was read, so pages need not be of one snapshot, and a recall takes what is the same in its own.
 
     Raises:
         CommonloreError: any database error, stated; the spaces that were not read are asked for again by later recalls.
@@ -33,21 +33,20 @@ async def load_words(pool: Pool, residence: Residence, *, timeout_ms: int) -> in
 
 async def _read(pool: Pool, words: ResidentWords, name: WordsName, space_id: UUID, timeout_ms: int) -> KeptWords | None:
     space, after = words.begin(), ""
-    async with team_transaction(pool, name.team_id, timeout_ms=timeout_ms, snapshot=True) as transaction:
-        transaction.epochs = {space_id: name.space_epoch}
-        await transaction.enter(space_id)
-        statement = RESIDENT[f"load_{name.frontier}_words"]
-        while True:
+    while True:
+        async with team_transaction(pool, name.team_id, timeout_ms=timeout_ms, snapshot=True) as transaction:
+            transaction.epochs = {space_id: name.space_epoch}
+            await transaction.enter(space_id)
+            statement = RESIDENT[f"load_{name.frontier}_words"]
             rows = await transaction.execute_tuples(statement, after=after, most=_PAGE_WORDS, generation=name.generation)
             row = await rows.fetchone()
-            assert row is not None
-            page = WordsPage(*row)
-            if not await asyncio.to_thread(space.add, page):
-                return None
-            if page.terms is None or len(page.terms) < _PAGE_WORDS:
-                break
-            after = page.terms[-1]
-    return await asyncio.to_thread(space.made)
+        assert row is not None
+        page = WordsPage(*row)
+        if not await asyncio.to_thread(space.add, page):
+            return None
+        if page.terms is None or len(page.terms) < _PAGE_WORDS:
+            return await asyncio.to_thread(space.made)
+        after = page.terms[-1]
 
 
 def _give_back() -> None:

@@ -48,11 +48,24 @@ class Keys(NamedTuple):
         return unlike
 
 
-class Distinct(NamedTuple):
-    """Each piece once, in the order of mixed numbers, and the place of each of the given in that."""
+class Sorted(NamedTuple):
+    """Pieces, each once, in the order of mixed numbers."""
 
     mixed: Words
     keys: Keys
+
+    def places(self, keys: Keys) -> NDArray[np.int32]:
+        """Where each of some pieces stands; -1 where it is not there."""
+        if not len(self.mixed):
+            return np.full(len(keys.high), -1, np.int32)
+        places = np.minimum(np.searchsorted(self.mixed, keys.mixed), len(self.mixed) - 1)
+        return np.where(self.keys.at(places).differ(keys), -1, places).astype(np.int32)
+
+
+class Distinct(NamedTuple):
+    """Each of some pieces once, and the place of every one of them in that."""
+
+    pieces: Sorted
     places: NDArray[np.int32]
 
 
@@ -60,15 +73,17 @@ def distinct(keys: Keys) -> Distinct | None:
     """None where two different pieces have one mixed number."""
     mixed, first, places = np.unique(keys.mixed, return_index=True, return_inverse=True)
     found = keys.at(first)
-    return None if found.at(places).differ(keys).any() else Distinct(mixed, found, places.astype(np.int32))
+    return None if found.at(places).differ(keys).any() else Distinct(Sorted(mixed, found), places.astype(np.int32))
+
+
+_NOTHING = Sorted(np.empty(0, np.uint64), Keys.of(b"", np.empty(0, np.int64)))
 
 
 class Pieces:
     """Numbers of pieces from 0 on, and of their owners. Those of a whole space are searched, those that came later lie in dicts."""
 
     def __init__(self) -> None:
-        self._whole: Distinct | None = None
-        self._whole_owners: Distinct | None = None
+        self._whole = self._whole_owners = _NOTHING
         self._later: dict[bytes, int] = {}
         self._later_owners: dict[bytes, int] = {}
         # By piece its owner and part; by owner the halves of its id, and the id itself once it was found.
@@ -76,15 +91,15 @@ class Pieces:
         self._owners = _Column(np.dtype([("id", object), ("high", np.uint64), ("low", np.uint64)]))
 
     @classmethod
-    def of_space(cls, whole: Distinct) -> Pieces | None:
+    def of_space(cls, whole: Sorted) -> Pieces | None:
         """With the pieces of a space, each under its place in `whole`; None where two owners cannot be told apart."""
         owners = distinct(Keys(whole.keys.high, whole.keys.low, np.zeros(len(whole.mixed), np.int64)))
         if owners is None:
             return None
         made = cls()
-        made._whole, made._whole_owners = Distinct(whole.mixed, whole.keys, np.empty(0, np.int32)), owners
+        made._whole, made._whole_owners = whole, owners.pieces
         made._pieces.extend(len(whole.mixed), owner=owners.places, part_no=whole.keys.part_no)
-        made._owners.extend(len(owners.mixed), high=owners.keys.high, low=owners.keys.low)
+        made._owners.extend(len(owners.pieces.mixed), high=owners.pieces.keys.high, low=owners.pieces.keys.low)
         return made
 
     def __len__(self) -> int:
@@ -127,13 +142,13 @@ class Pieces:
         """The numbers of those owners that have one."""
         if not ids:
             return []
-        found = _places(self._whole_owners, Keys.of(b"".join(ids), np.zeros(len(ids), np.int64)))
+        found = self._whole_owners.places(Keys.of(b"".join(ids), np.zeros(len(ids), np.int64)))
         begin = self._owners.count - len(self._later_owners)
         return [*found[found >= 0].tolist(), *(begin + self._later_owners[key] for key in ids if key in self._later_owners)]
 
     def numbers(self, ids: bytes, part_nos: Numbers) -> NDArray[np.int32]:
         """Of pieces in their order; those that are met for the first time get the next ones."""
-        found = _places(self._whole, Keys.of(ids, part_nos))
+        found = self._whole.places(Keys.of(ids, part_nos))
         rest = np.flatnonzero(found < 0)
         if len(rest):
             keys = np.empty(len(rest), _PIECE)
@@ -147,7 +162,7 @@ class Pieces:
     def _number(self, keys: Sequence[bytes]) -> None:
         """Give new pieces their owners."""
         halves = Keys.of(b"".join(key[:_ID_BYTES] for key in keys), np.zeros(len(keys), np.int64))
-        owners = _places(self._whole_owners, halves)
+        owners = self._whole_owners.places(halves)
         begin = self._owners.count - len(self._later_owners)
         first = len(self._later_owners)
         for place in np.flatnonzero(owners < 0).tolist():
@@ -178,12 +193,3 @@ class _Column:
         for name in self._room.dtype.names or ():
             new[name] = fields.get(name)
         self.count += count
-
-
-def _places(whole: Distinct | None, keys: Keys) -> NDArray[np.int32]:
-    """The place of each in a whole space; -1 where it is not there."""
-    if whole is None or not len(whole.mixed):
-        return np.full(len(keys.high), -1, np.int32)
-    mixed = keys.mixed
-    places = np.minimum(np.searchsorted(whole.mixed, mixed), len(whole.mixed) - 1)
-    return np.where(whole.keys.at(places).differ(keys), -1, places).astype(np.int32)

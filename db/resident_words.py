@@ -23,7 +23,7 @@ _ID_ENTRY = np.dtype([("length", ">i4"), ("id", "V16")])
 _CODE_ENTRY = np.dtype([("length", ">i4"), ("code", ">i8")])
 _WEIGHT_UNIT = 10_000_000
 # A piece and its owner, in dicts or of a whole space; a posting.
-_PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 90, 8
+_PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 100, 8
 # A word of a whole space; and as many words are read one by one before a space is read as a whole.
 _WORD_BYTES, _LEAST_READ = 160, 8
 # A piece of 140 characters with its postings and its share of the words.
@@ -79,28 +79,29 @@ class KeptWords:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         # Of the whole space: the place of each word, where its postings end, and its stamp.
-        self.places: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._ends: Numbers = np.zeros(1, np.int64)
         self._stamps: Numbers = _NONE
         self._all = Posted(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.uint16))
         self._terms: OrderedDict[str, tuple[int, Posted]] = OrderedDict()
         self._pieces = Pieces()
         self._postings = 0
-        self.read_since = 0
+        self._read_since = 0
+        self.fits_whole = True
 
     @property
     def size_bytes(self) -> int:
         pieces = _PIECE_BYTES * self._pieces.later + _WHOLE_PIECE_BYTES * (len(self._pieces) - self._pieces.later)
-        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self.places)
+        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self._places)
 
-    def take_whole(self, pieces: Pieces, postings: Posted, ends: Numbers, stamps: Numbers) -> None:
-        """All postings, and of the word at each of `places` where its own end and its stamp. Before anything else is taken."""
-        self._pieces, self._all, self._ends, self._stamps = pieces, postings, ends, stamps
+    def take_whole(self, places: dict[str, int], pieces: Pieces, postings: Posted, ends: Numbers, stamps: Numbers) -> None:
+        """All postings, and by the place of each word where its own end and its stamp. Before anything else is taken."""
+        self._places, self._pieces, self._all, self._ends, self._stamps = places, pieces, postings, ends, stamps
 
     @property
     def wants_all(self) -> bool:
         """Whether so much was read word by word that the whole space is better read anew."""
-        return self.read_since > _LEAST_READ + len(self.places) // 8
+        return self.fits_whole and self._read_since > _LEAST_READ + len(self._places) // 8
 
     def held(self, stamps: Mapping[str, int]) -> dict[str, Posted]:
         """The postings of those words that are kept under the stamps of a snapshot; the others are to be read in it."""
@@ -110,7 +111,7 @@ class KeptWords:
             if kept is not None and kept[0] == stamp:
                 self._terms.move_to_end(term)
                 found[term] = kept[1]
-            elif (place := self.places.get(term)) is not None and int(self._stamps[place]) == stamp:
+            elif (place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:
                 found[term] = self._all.between(int(self._ends[place]), int(self._ends[place + 1]))
         return found
 
@@ -120,7 +121,7 @@ class KeptWords:
         for term, ids, codes in rows:
             blocks.setdefault(term, []).append((_ids(ids), _codes(codes)))
         found = {}
-        self.read_since += len(stamps)
+        self._read_since += len(stamps)
         for term, stamp in stamps.items():
             of_it = blocks.get(term, [])
             posted = self._posted(b"".join(ids for ids, _ in of_it), np.concatenate([_NONE, *(codes for _, codes in of_it)]))
@@ -196,7 +197,7 @@ class KeptWords:
 
     def _posted(self, ids: bytes, codes: Numbers, sign: int = 1) -> Posted:
         pieces = self._pieces.numbers(ids, codes >> 32)
-        return Posted(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16), sign)
+        return Posted(pieces, *_frequencies_and_lengths(codes), sign)
 
 
 _NONE: Numbers = np.empty(0, np.int64)
@@ -205,7 +206,7 @@ _NONE: Numbers = np.empty(0, np.int64)
 class _Read(NamedTuple):
     """A page with each of its pieces once: which one every posting is of."""
 
-    pieces: Distinct
+    distinct: Distinct
     frequencies: NDArray[np.uint16]
     lengths: NDArray[np.uint16]
 
@@ -214,8 +215,8 @@ class WholeSpace:
     """All words of a space on their way to be kept, page by page. Each step takes as long as some recalls: call them in a thread."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept = KeptWords(most_bytes)
         self._most_bytes = most_bytes
+        self._places: dict[str, int] = {}
         self._read: list[_Read] = []
         self._counts, self._stamps = [np.zeros(1, np.int64)], [_NONE]
         self._postings = 0
@@ -224,35 +225,35 @@ class WholeSpace:
         """False where it has pieces that cannot be told apart, or all take more room than there is: then nothing is kept."""
         if page.terms is None:
             return True
-        places = self._kept.places
+        places = self._places
         for term in page.terms:
             places[term] = len(places)
         self._counts.append(np.frombuffer(page.counts, ">i4").astype(np.int64))
         self._stamps.append(np.frombuffer(page.stamps, ">i8").astype(np.int64))
-        codes = np.frombuffer(page.codes, _CODE_ENTRY)["code"].astype(np.int64)
-        pieces = distinct(Keys.of(np.frombuffer(page.ids, _ID_ENTRY)["id"].tobytes(), codes >> 32))
+        codes = _codes(page.codes, head=0)
+        pieces = distinct(Keys.of(_ids(page.ids, head=0), codes >> 32))
         if pieces is None:
             return False
-        self._read.append(_Read(pieces, (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16)))
+        self._read.append(_Read(pieces, *_frequencies_and_lengths(codes)))
         self._postings += len(codes)
         return _POSTING_BYTES * self._postings + _WORD_BYTES * len(places) <= self._most_bytes
 
     def made(self) -> KeptWords | None:
         """What is kept from now on; None where it has pieces that cannot be told apart."""
-        kept, read = self._kept, self._read
+        kept, read = KeptWords(self._most_bytes), self._read
         if not read:
             return kept
-        whole = distinct(Keys(*map(np.concatenate, zip(*[page.pieces.keys for page in read], strict=True))))
-        pieces = Pieces.of_space(whole) if whole is not None else None
+        whole = distinct(Keys(*map(np.concatenate, zip(*[page.distinct.pieces.keys for page in read], strict=True))))
+        pieces = Pieces.of_space(whole.pieces) if whole is not None else None
         if whole is None or pieces is None:
             return None
-        begins = np.cumsum([0, *(len(page.pieces.mixed) for page in read)]).tolist()
+        begins = np.cumsum([0, *(len(page.distinct.pieces.mixed) for page in read)]).tolist()
         postings = Posted(
-            np.concatenate([whole.places[begin:][page.pieces.places] for begin, page in zip(begins, read, strict=False)]),
+            np.concatenate([whole.places[begin:][page.distinct.places] for begin, page in zip(begins, read, strict=False)]),
             np.concatenate([page.frequencies for page in read]),
             np.concatenate([page.lengths for page in read]),
         )
-        kept.take_whole(pieces, postings, np.cumsum(np.concatenate(self._counts)), np.concatenate(self._stamps))
+        kept.take_whole(self._places, pieces, postings, np.cumsum(np.concatenate(self._counts)), np.concatenate(self._stamps))
         return kept
 
 
@@ -264,12 +265,10 @@ class ResidentWords:
         self._kept: OrderedDict[WordsName, KeptWords] = OrderedDict()
         # Spaces to be read as a whole, with the id by which each is opened.
         self._wanted: dict[WordsName, UUID] = {}
-        self._too_large: set[WordsName] = set()
 
     def want(self, name: WordsName, space_id: UUID) -> None:
-        """Let all words of a space be read by whoever calls `take_wanted`, unless they were once found to be too many."""
-        if name not in self._too_large:
-            self._wanted[name] = space_id
+        """Let all words of a space be read by whoever calls `take_wanted`."""
+        self._wanted[name] = space_id
 
     def take_wanted(self) -> dict[WordsName, UUID]:
         wanted, self._wanted = self._wanted, {}
@@ -280,9 +279,10 @@ class ResidentWords:
         return WholeSpace(self._most_bytes)
 
     def keep(self, name: WordsName, kept: KeptWords | None) -> None:
-        """In the place of what was kept: searches that began go on with that. Nothing where it takes more room than there is."""
+        """In the place of what was kept: searches that began go on with that. Where there is nothing, or more than there is room for, what is
+        kept word by word stays, and the space is not wanted again for as long."""
         if kept is None or kept.size_bytes > self._most_bytes:
-            self._too_large.add(name)
+            self.of(name).fits_whole = False
             return
         self._kept[name] = kept
         self._kept.move_to_end(name)
@@ -309,10 +309,14 @@ class ResidentWords:
             total -= gone.size_bytes
 
 
-def _ids(array: bytes) -> bytes:
+def _ids(array: bytes, *, head: int = _HEAD_BYTES) -> bytes:
     """The ids of a uuid[] in the database's own form, one after the other."""
-    return np.frombuffer(array, _ID_ENTRY, offset=_HEAD_BYTES)["id"].tobytes() if len(array) > _HEAD_BYTES else b""
+    return np.frombuffer(array, _ID_ENTRY, offset=head)["id"].tobytes() if len(array) > head else b""
 
 
-def _codes(array: bytes) -> Numbers:
-    return np.frombuffer(array, _CODE_ENTRY, offset=_HEAD_BYTES)["code"].astype(np.int64) if len(array) > _HEAD_BYTES else _NONE
+def _codes(array: bytes, *, head: int = _HEAD_BYTES) -> Numbers:
+    return np.frombuffer(array, _CODE_ENTRY, offset=head)["code"].astype(np.int64) if len(array) > head else _NONE
+
+
+def _frequencies_and_lengths(codes: Numbers) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    return (codes >> 16 & 65535).astype(np.uint16), (codes & 65535).astype(np.uint16)

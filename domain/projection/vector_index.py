@@ -61,7 +61,7 @@ class VectorIndexPolicy:
     large to be searched exactly. Searches keep the least of `depths` that finds enough.
     """
 
-    build_from: int = 25_000
+    build_from: int = 24_000
     least_overlap: int = 990
     least_overlap_beyond: int = 970
     exact_at_most: int = 200_000

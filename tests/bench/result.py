@@ -42,16 +42,8 @@ def _number(value: float) -> str:
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-class Beside:
-    """Measures the floor of embedding around whatever it runs."""
-
-    def __init__(self, queries: Sequence[str]) -> None:
-        self._queries = queries
-        self._last = 0.0
-
-    async def run(self, work: Awaitable[T]) -> tuple[T, float]:
-        """What the work gives, and the mean of the floor before and after."""
-        before = self._last or await asyncio.to_thread(embed_ms, self._queries)
-        found = await work
-        self._last = await asyncio.to_thread(embed_ms, self._queries)
-        return found, (before + self._last) / 2
+async def beside_floor(queries: Sequence[str], work: Awaitable[T]) -> tuple[T, float]:
+    """What the work gives, and the mean of the floor of embedding just before and just after it."""
+    before = await asyncio.to_thread(embed_ms, queries)
+    found = await work
+    return found, (before + await asyncio.to_thread(embed_ms, queries)) / 2

@@ -38,7 +38,7 @@ from tests.bench.caller import Caller
 from tests.bench.corpus import pieces
 from tests.bench.floors import percentile
 from tests.bench.loading import TableEmbedder, copy_texts, embedded_vectors, fill
-from tests.bench.result import Beside, Result
+from tests.bench.result import Result, beside_floor
 from tests.bench.service import Service, running
 
 QUERIES = 200
@@ -228,8 +228,10 @@ async def measure(
             theirs = spare[number * 100 : (number + 1) * 100]
             await (load(client, key, theirs) if copied is None else copied.load(database, key, theirs))
         before = _bytes(admin)
-        floor = Beside([query for query, _ in fragments(texts, 30, seed=9)])
-        seconds, floor_ms = await floor.run(load(client, service.key, texts) if copied is None else copied.load(database, service.key, texts))
+        short = _short(texts)
+        seconds, floor_ms = await beside_floor(
+            short, load(client, service.key, texts) if copied is None else copied.load(database, service.key, texts)
+        )
         after = _bytes(admin)
         if copied is None:
             results.append(Result("ingest with embedding, 20 a call", len(texts) / seconds, "texts/s", ">= 100", floor_ms))
@@ -238,8 +240,7 @@ async def measure(
             connection.execute("vacuum analyze")
         results += await _indexed(admin, len(texts))
         results += await _recalls(service.url, service.key, texts if copied is None else texts[: copied.embedded], _BOUNDS.get(len(texts)))
-        floor = Beside([query for query, _ in fragments(texts, 30, seed=9)])
-        remembered, floor_ms = await floor.run(remember_ms(client, service.key, texts[:60]))
+        remembered, floor_ms = await beside_floor(short, remember_ms(client, service.key, texts[:60]))
         results.append(Result("remember p50, one text and two relationships", percentile(remembered, 0.5), "ms", "<= 45", floor_ms))
     results += [Result(f"RSS of the {name}", size, "MB", "<= 450" if name != "postgres" else "") for name, size in service.rss_mb().items()]
     return results
@@ -266,6 +267,11 @@ async def _indexed(admin: str, parts: int) -> list[Result]:
     ]
 
 
+def _short(texts: Sequence[str]) -> list[str]:
+    """Queries by which the floor of embedding is measured."""
+    return [query for query, _ in fragments(texts, 30, seed=9)]
+
+
 async def _recalls(url: str, key: str, texts: Sequence[str], bounds: tuple[str, ...] | None) -> list[Result]:
     p50, p95, cached_p50, cached_p95, calls, calls_embedding = bounds or ("",) * 6
 
@@ -273,14 +279,14 @@ async def _recalls(url: str, key: str, texts: Sequence[str], bounds: tuple[str, 
         return f"{sign} {bound}" if bound else ""
 
     known = fragments(texts, QUERIES, seed=3)
-    beside = Beside([query for query, _ in fragments(texts, 30, seed=9)])
+    short = _short(texts)
     await recalls(url, key, fragments(texts, 60, seed=7))  # a space is kept after some
     await asyncio.sleep(_KEPT_AFTER_S)
-    (uncached, hits), floor = await beside.run(recalls(url, key, known))
-    (cached, _), cached_floor = await beside.run(recalls(url, key, known))
+    (uncached, hits), floor = await beside_floor(short, recalls(url, key, known))
+    (cached, _), cached_floor = await beside_floor(short, recalls(url, key, known))
     fresh = [query for query, _ in fragments(texts, QUERIES, seed=5)]
-    rate, rate_floor = await beside.run(throughput(url, key, [query for query, _ in known] * 2))
-    fresh_rate, fresh_floor = await beside.run(throughput(url, key, fresh))
+    rate, rate_floor = await beside_floor(short, throughput(url, key, [query for query, _ in known] * 2))
+    fresh_rate, fresh_floor = await beside_floor(short, throughput(url, key, fresh))
     return [
         Result("recall p50, with embedding", percentile(uncached, 0.5), "ms", at("<=", p50), floor),
         Result("recall p95, with embedding", percentile(uncached, 0.95), "ms", at("<=", p95), floor),

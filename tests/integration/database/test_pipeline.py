@@ -53,6 +53,16 @@ async def test_rows_are_those_of_a_cursor(connection: Connection) -> None:
     assert (3, Decimal("1.50"), {"a": 70_000}) == (row["rest"], row["exact"], row["json"])
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("1e400", float("inf")), ("[123456789012345678901234567890, -0.0]", [123456789012345678901234567890, -0.0])]
+)
+async def test_json_is_what_the_standard_library_reads(connection: Connection, text: str, value: object) -> None:
+    """Numbers of any size; one beyond all floats is infinite there, and no error."""
+    async with Pipeline(connection) as pipeline:
+        asked = pipeline.ask_tuples("select %(text)s::text::jsonb", {"text": text})
+        assert [(value,)] == await asked.fetchall()
+
+
 KEYS = [uuid4() for _ in range(3)]
 LISTS: list[tuple[str, list[object]]] = [
     ("uuid[]", list(KEYS)),

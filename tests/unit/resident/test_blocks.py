@@ -7,6 +7,7 @@ import random
 import statistics
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 from uuid import UUID
 
 import numpy as np
@@ -14,10 +15,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commonlore.db.residence import ResidentVectors
+from commonlore.db.residence import Residence, ResidentVectors
 from commonlore.db.resident import Arrivals, BlockName, VectorBlock, block_bytes, made_block
+from commonlore.db.settings import read_settings
 from commonlore.domain.ids import new_id
 from commonlore.domain.ports import Vectors
+from commonlore.domain.projection.vector_index import VectorIndexPolicy
 
 DIMENSIONS = 8
 
@@ -293,3 +296,13 @@ def test_halves_are_read_as_they_are(value: float) -> None:
     found = block.nearest(query, 5)
 
     assert [(key.bytes, in_lanes(vector, query)) for key in sorted(keys)[:5]] == [(key.bytes, score) for key, _, score in found]
+
+
+def test_what_gets_no_vector_index_by_default_fits_a_process_by_default(tmp_path: Path) -> None:
+    """Else it would neither be kept nor have an index."""
+    settings, rows = read_settings({"COMMONLORE_HOME": str(tmp_path)}), VectorIndexPolicy().build_from - 1
+    residence, name = Residence(settings.resident_vectors_mb * 1_000_000), BlockName(new_id(), 1, "evidence", 1)
+    residence.vectors.note_dimensions(1, 384)
+
+    assert [False, True] == [residence.vectors.wants(name, rows) for _ in range(2)]
+    assert residence.words.has_room(rows)

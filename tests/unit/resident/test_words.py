@@ -179,10 +179,13 @@ def test_a_space_that_takes_more_than_there_is_is_left_while_it_is_read() -> Non
 
     assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (960, 959)]
 
-    store, name = ResidentWords(959), WordsName(new_id(), 1, "evidence")
+    store, name = ResidentWords(10_000), WordsName(new_id(), 1, "evidence")
+    kept = store.of(name)
+    kept.take({f"word{number}": 1 for number in range(9)}, [])
+    assert kept.wants_all
     store.keep(name, None)
-    store.want(name, new_id())
-    assert {} == store.take_wanted()
+    assert kept is store.of(name)
+    assert not kept.wants_all
 
 
 def test_a_space_is_wanted_as_a_whole_once_many_of_its_words_were_read() -> None:
