@@ -54,7 +54,8 @@ async def test_rows_are_those_of_a_cursor(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("1e400", float("inf")), ("[123456789012345678901234567890, -0.0]", [123456789012345678901234567890, -0.0])]
+    ("text", "value"),
+    [("1e400", 10**400), (f"{10**400}.5", float("inf")), ("[123456789012345678901234567890, -0.0]", [123456789012345678901234567890, -0.0])],
 )
 async def test_json_is_what_the_standard_library_reads(connection: Connection, text: str, value: object) -> None:
     """Numbers of any size; one beyond all floats is infinite there, and no error."""
