@@ -150,8 +150,12 @@ def test_the_loss_of_valkey_is_stated_and_costs_no_call(database: TestDatabase, 
         assert [200] * 3 == [answer.status_code for answer in answers]
         assert "limit_store_unavailable" == recall(client).headers["commonlore-degraded"]
         server.start()
-        service.run(service.limiter.exchange())
-        assert "commonlore-degraded" not in recall(client).headers
+        for _ in range(20):  # a telling of the service's own may have begun before, and end as lost after the first of these
+            service.run(service.limiter.exchange())
+            if "commonlore-degraded" not in recall(client).headers:
+                break
+        else:
+            pytest.fail("the store answers again, and is stated as lost")
 
 
 def test_an_administrator_sees_what_counts(service: Service) -> None:
