@@ -22,6 +22,7 @@ from commonlore.db.assemble import Adapters
 from commonlore.db.contracts import kept_contracts
 from commonlore.db.correct import PostgresCorrections
 from commonlore.db.echoes import RecentRecalls
+from commonlore.db.embedding.begin import begun
 from commonlore.db.embedding.several import ContractEmbedders
 from commonlore.db.ingest import PostgresSessions
 from commonlore.db.last_read import SpacesLastRead
@@ -193,8 +194,7 @@ class MemoryOperations:
             await asyncio.wait((embedding,))
         elif self._last_read.of(key):
             # A key whose last recall was served: the model works while the database checks it.
-            embedding = asyncio.ensure_future(_embed(adapters.embedder, request.query, record))
-            await asyncio.sleep(0)  # or it would begin when the snapshot has been asked for
+            embedding = await begun(_embed(adapters.embedder, request.query, record))
         try:
             async with AsyncExitStack() as stack:
                 with record.step("authenticate"):

@@ -20,9 +20,9 @@ from psycopg.rows import TupleRow
 from commonlore.db.errors import stated
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence
-from commonlore.db.resident import BlockName, Moments
-from commonlore.db.resident_branches import ask_held, ask_vectors_ahead
-from commonlore.db.resident_reading import HeldEvidence, HeldRelationships, HeldVectors, WordCounts
+from commonlore.db.resident import Moments
+from commonlore.db.resident_branches import SpaceAhead, ask_ahead, ask_held
+from commonlore.db.resident_reading import HeldEvidence, HeldRelationships, WordCounts
 from commonlore.db.search_parameters import bm25_parameters, filter_parameters, view_parameters
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import (
@@ -78,21 +78,20 @@ class Frontier:
         self._transaction = transaction
         self._residence = residence
         self._words: dict[UUID, tuple[WordCounts, WordCounts]] = {}
-        self._ahead: dict[BlockName, HeldVectors] = {}
+        self._ahead: dict[int, SpaceAhead] = {}
 
-    def ask_ahead(self) -> None:
-        """Ask what the process's vectors of the open space lack, before it is known whether they are to be searched."""
+    def ask_ahead(self, terms: Sequence[str]) -> None:
+        """Ask what the process lacks of the open space, before it is known how it is to be searched."""
         if self._residence is not None:
-            self._ahead |= ask_vectors_ahead(self._transaction, self._residence)
+            self._ahead |= ask_ahead(self._transaction, self._residence, terms)
 
     async def look_ahead(self, vector: Awaitable[QueryVector]) -> None:
         """Measure what the process keeps of the spaces that were asked ahead, where the query's vector is kept, while the database answers."""
         if self._ahead and await _is_there(vector):
             embedded = await vector
             self._transaction.send()
-            for held in self._ahead.values():
-                if embedded.vector is not None:
-                    held.measure(embedded.vector)
+            for ahead in self._ahead.values():
+                ahead.measure(embedded)
 
     def note_words(self, space_id: UUID, parts: WordCounts, documents: WordCounts) -> None:
         """What the statistics of a space say of the words of the query."""

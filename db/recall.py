@@ -71,7 +71,7 @@ async def recall_snapshot(
         for space, _ in known:
             statistics.append(await _ask_statistics(transaction, intent, space))
             if intent.view.is_present and intent.filter is NO_FILTER:
-                frontier.ask_ahead()
+                frontier.ask_ahead(intent.terms)
         asked[transaction] = frontier, statistics
         if vector is not None:
             await frontier.look_ahead(vector)
@@ -177,9 +177,9 @@ class PostgresRecallSnapshot:
         intent: RecallIntent,
         wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
         *,
-        foreseen: Mapping[Space, Sequence[str]] | None = None,
+        foresee: Callable[[], Mapping[Space, Sequence[str]]] | None = None,
     ) -> dict[UUID, EvidenceRow]:
-        likely, beside = foreseen or {}, list[tuple[Space, Asked[DictRow]]]()
+        beside = list[tuple[Space, Sequence[str], Asked[DictRow]]]()
 
         def ask(space: Space) -> Asked[DictRow]:
             hits = wanted[space]
@@ -194,14 +194,19 @@ class PostgresRecallSnapshot:
                 wanted_parts=[number for _, number in pairs],
             )
 
-        def ask_beside(space: Space) -> None:
-            if groups := likely.get(space):
-                beside.append((space, self._ask_groups(intent, groups)))
+        async def ask_beside() -> None:
+            """While the database is at the evidence it is found out which groups, those of the space that is open first."""
+            if foresee is None:
+                return
+            self._transaction.send()
+            for space, groups in sorted(foresee().items(), key=lambda found: found[0].space_id != self._transaction.open_space):
+                await self._transaction.enter(space.space_id)
+                beside.append((space, groups, self._ask_groups(intent, groups)))
 
         rows = await self._hydrated(wanted, ask, ask_beside)
-        for space, asked in beside:
+        for space, groups, asked in beside:
             if asked.is_read:
-                self._ahead[space] = by_group(likely[space], await asked.fetchall())
+                self._ahead[space] = by_group(groups, await asked.fetchall())
         return {row["evidence_id"]: evidence_row(row) for row in rows}
 
     def _ask_groups(self, intent: RecallIntent, groups: Sequence[str]) -> Asked[DictRow]:
@@ -265,7 +270,7 @@ class PostgresRecallSnapshot:
             return []  # the lane that reads the same tables is stated as missing
 
     async def _hydrated(
-        self, spaces: Iterable[Space], ask: Callable[[Space], Asked[DictRow]], ask_beside: Callable[[Space], None] | None = None
+        self, spaces: Iterable[Space], ask: Callable[[Space], Asked[DictRow]], ask_beside: Callable[[], Awaitable[None]] | None = None
     ) -> list[DictRow]:
         """The rows of every space, asked together; when a statement fails, of each alone, and nothing beside."""
         wanted = list(spaces)
@@ -275,8 +280,8 @@ class PostgresRecallSnapshot:
                 for space in wanted:
                     await self._transaction.enter(space.space_id)
                     asked.append(ask(space))
-                    if ask_beside is not None:
-                        ask_beside(space)
+                if ask_beside is not None:
+                    await ask_beside()
                 return [row for one in asked for row in await one.fetchall()]
         except psycopg.Error as error:
             await self._recover(error)

@@ -77,11 +77,21 @@ class Moments(NamedTuple):
     deviation: float | None
 
 
+class Nearest(NamedTuple):
+    """The nearest `looked_at` to a query, and all that are as near as the last of them."""
+
+    looked_at: int
+    hits: list[Hit]
+
+
 class Measured(NamedTuple):
-    """A query's products with every vector of a block, roughly, and the number of changes that the block had seen."""
+    """A query's products with every vector of a block, roughly, what the search before would ask next, and the number of changes that the
+    block had seen."""
 
     changes: int
     products: NDArray[np.float64]
+    nearest: Nearest | None
+    moments: tuple[int, Moments] | None
 
 
 class VectorBlock:
@@ -104,6 +114,7 @@ class VectorBlock:
         self._parts: dict[bytes, int] = {}
         self._longest = 0.0
         self._sample: tuple[int, Vectors] | None = None
+        self._looked_at = 0  # by the last search
         self._added_up: Callable[[Vectors], Vectors] = _by_halves
 
     @property
@@ -168,8 +179,12 @@ class VectorBlock:
         return False
 
     def measured(self, query: Vectors) -> Measured:
-        """What `nearest` begins with, for a query whose other needs are not known yet."""
-        return Measured(self.changes, self._roughly(query.astype(np.float16)))
+        """What `nearest` and `moments` begin with, for a query whose other needs are not known yet: as far as they are those of the last search."""
+        asked = query.astype(np.float16)
+        rough = self._roughly(asked)
+        near = self._nearest(asked, self._looked_at, rough) if self._looked_at else None
+        moments = (self._sample[0], self._moments(asked, self._sample[1])) if self._sample is not None else None
+        return Measured(self.changes, rough, near, moments)
 
     def nearest(
         self, query: Vectors, wanted: int, refused: Collection[bytes] = (), *, with_ties: bool = False, measured: Measured | None = None
@@ -178,19 +193,26 @@ class VectorBlock:
 
         `with_ties`: and all that are as near as the last of them. `measured`: of the same query; of no use once the block has changed.
         """
-        asked = query.astype(np.float16)
-        looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
-        near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at, measured)
+        looked_at = self._looked_at = wanted + sum(self._parts.get(key, 0) for key in refused)
+        asked, rough, near = query.astype(np.float16), None, None
+        if measured is not None and measured.changes == self.changes:
+            rough, near = measured.products, measured.nearest
+        if near is None or near.looked_at != looked_at:
+            near = self._nearest(asked, looked_at, rough)
+        hits = near.hits if with_ties else near.hits[:looked_at]
+        return [hit for hit in hits if hit[0].bytes not in refused][:wanted] if refused else hits
+
+    def _nearest(self, asked: Halves, looked_at: int, rough: NDArray[np.float64] | None) -> Nearest:
+        near = np.arange(self.count) if looked_at >= self.count else self._possible(asked, looked_at, rough)
         scores = self._scores(_floats(self._rows[near]), _floats(asked))
         ranked = np.argsort(-scores, kind="stable")
         by_score, order = scores[ranked], self._order[near]
         if (by_score[1:] == by_score[:-1]).any():
             ranked = np.lexsort((order["part_no"], order["low"], order["high"], -scores))
         if len(ranked) > looked_at:
-            least = scores[ranked[looked_at - 1]]
-            ranked = ranked[: int(np.count_nonzero(scores >= least)) if with_ties else looked_at]
-        hits = list(zip(self._ids[near[ranked]].tolist(), order["part_no"][ranked].tolist(), scores[ranked].tolist(), strict=True))
-        return [hit for hit in hits if hit[0].bytes not in refused][:wanted] if refused else hits
+            ranked = ranked[: int(np.count_nonzero(scores >= scores[ranked[looked_at - 1]]))]
+        hits = zip(self._ids[near[ranked]].tolist(), order["part_no"][ranked].tolist(), scores[ranked].tolist(), strict=True)
+        return Nearest(looked_at, list(hits))
 
     def best_parts(self, hits: list[Hit], wanted: int) -> list[Hit]:
         """Of nearest-first hits the first of each owner, at most `wanted`."""
@@ -201,27 +223,32 @@ class VectorBlock:
             first.setdefault(hit[0], hit)
         return list(first.values())[:wanted]
 
-    def moments(self, query: Vectors, sample: int) -> Moments:
-        """Of the query's products with the first parts of the `sample` owners whose ids end lowest; sums as PostgreSQL's `avg` and `stddev_pop`
-        have them (Youngs and Cramer), in the order of ids."""
+    def moments(self, query: Vectors, sample: int, *, measured: Measured | None = None) -> Moments:
+        """Of the query's products with the first parts of the `sample` owners whose ids end lowest; `measured` as for `nearest`."""
+        if measured is not None and measured.changes == self.changes and measured.moments is not None and measured.moments[0] == sample:
+            return measured.moments[1]
         if self._sample is None or self._sample[0] != sample:
             order = self._order[: self.count]
             firsts = np.flatnonzero(order["part_no"] == 0)
             ends = order["low"][firsts] & np.uint64(0xFFFFFFFFFFFF)
             chosen = firsts[np.lexsort((order["low"][firsts], order["high"][firsts], ends))[:sample]]
             self._sample = sample, _floats(self._rows[chosen[np.lexsort((order["low"][chosen], order["high"][chosen]))]])
-        rows = self._sample[1]
+        return self._moments(query.astype(np.float16), self._sample[1])
+
+    def _moments(self, asked: Halves, rows: Vectors) -> Moments:
+        """With sums as PostgreSQL's `avg` and `stddev_pop` have them (Youngs and Cramer), in the order of ids."""
         if not len(rows):
             return Moments(None, None)
-        values = self._scores(rows, _floats(query.astype(np.float16))).astype(np.float64)
+        values = self._scores(rows, _floats(asked)).astype(np.float64)
         sums, numbers = np.add.accumulate(values), np.arange(1.0, len(values) + 1)
         apart = values[1:] * numbers[1:] - sums[1:]
         squares = np.add.accumulate(apart * apart / (numbers[1:] * numbers[:-1]))
         return Moments(float(sums[-1] / numbers[-1]), math.sqrt(float(squares[-1]) / len(values)) if len(squares) else 0.0)
 
-    def _possible(self, asked: Halves, wanted: int, measured: Measured | None = None) -> Places:
+    def _possible(self, asked: Halves, wanted: int, rough: NDArray[np.float64] | None) -> Places:
         """Rows that hold every vector that may be among the wanted ones: hardly more than those."""
-        rough = measured.products if measured is not None and measured.changes == self.changes else self._roughly(asked)
+        if rough is None:
+            rough = self._roughly(asked)
         least = float(np.partition(rough, self.count - wanted)[self.count - wanted])
         return np.flatnonzero(rough >= least - 2 * self._error(asked))
 

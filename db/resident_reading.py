@@ -6,7 +6,7 @@ see, there are as many vectors as texts, and each word has the blocks that it ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from psycopg.rows import TupleRow
 from commonlore.db.pipeline import Asked
 from commonlore.db.residence import Residence, ResidentVectors
 from commonlore.db.resident import SLACK, Arrivals, BlockName, Hit, Measured, Moments, VectorBlock, made_block
+from commonlore.db.resident_gate import SpaceGate
 from commonlore.db.resident_words import Bm25, KeptWords, Posted, ResidentWords, WordsName
 from commonlore.db.session import TeamTransaction
 from commonlore.db.statements import RESIDENT
@@ -24,8 +25,6 @@ from commonlore.domain.recall.grouping import RelationshipHit
 
 # Bytes that are made a block of in a thread, while the database searches.
 _LONG_BYTES = 1 << 20
-# Texts that count no more, beyond which the database searches: each is looked for among the candidates.
-MOST_EXCLUDED = 5_000
 _MOST_HITS = 100_000
 
 
@@ -109,6 +108,7 @@ class HeldWords:
     found: list[tuple[str, Posted]]
     lacking: dict[str, int]
     asked: Asked[TupleRow] | None
+    loose: frozenset[str]
     unfolded: Asked[TupleRow] | None
 
     async def best(self, wanted: int, refused: frozenset[bytes] = frozenset(), *, with_ties: bool = False) -> list[Hit]:
@@ -120,64 +120,72 @@ class HeldWords:
                 self.store.want(self.name, self.space_id)
             self.asked = None
         if self.unfolded is not None:
-            self.found += self.kept.unfolded(await self.unfolded.fetchall())
+            self.found += self.kept.unfolded(row for row in await self.unfolded.fetch_early() if row[0] in self.loose)
             self.unfolded = None
         return self.kept.best(self.formula, self.found, wanted, refused, with_ties=with_ties)
 
 
-def ask_words(transaction: TeamTransaction, store: ResidentWords, name: WordsName, space_id: UUID, formula: Bm25, counts: WordCounts) -> HeldWords:
-    """Ask for the postings that are not kept, and for those that no worker folded yet. The space of `name` must be open."""
+def ask_words(
+    transaction: TeamTransaction,
+    store: ResidentWords,
+    name: WordsName,
+    space_id: UUID,
+    formula: Bm25,
+    counts: WordCounts,
+    ahead: Mapping[WordsName, Asked[TupleRow]],
+) -> HeldWords:
+    """Ask for the postings that are not kept, and for those that no worker folded yet, save where that was asked ahead.
+    The space of `name` must be open."""
     kept = store.of(name)
     stamps = {term: counts.stamps[term] for term in formula.terms if term in counts.stamps}
     found = kept.held(stamps)
     lacking = {term: stamp for term, stamp in stamps.items() if term not in found}
-    loose = [term for term in formula.terms if term in counts.unfolded]
+    loose = frozenset(term for term in formula.terms if term in counts.unfolded)
+    kept.had_unfolded = bool(counts.unfolded)
+    asked = unfolded = None
+    if lacking:
+        asked = transaction.ask_tuples(RESIDENT[f"read_{name.frontier}_words"], terms=list(lacking), generation=name.generation)
+    if loose:
+        unfolded = ahead.get(name) or ask_unfolded(transaction, name, sorted(loose))
+    return HeldWords(kept, store, name, space_id, formula, list(found.items()), lacking, asked, loose, unfolded)
 
-    def ask(statement: str, terms: list[str]) -> Asked[TupleRow] | None:
-        return transaction.ask_tuples(RESIDENT[statement], terms=terms, generation=name.generation) if terms else None
 
-    words, unfolded = f"read_{name.frontier}_words", f"read_unfolded_{name.frontier}"
-    return HeldWords(kept, store, name, space_id, formula, list(found.items()), lacking, ask(words, list(lacking)), ask(unfolded, loose))
+def ask_unfolded(transaction: TeamTransaction, name: WordsName, terms: Sequence[str]) -> Asked[TupleRow]:
+    """Of some words, what no worker folded yet."""
+    return transaction.ask_tuples(RESIDENT[f"read_unfolded_{name.frontier}"], terms=list(terms), generation=name.generation)
 
 
 @dataclass(slots=True)
 class HeldEvidence:
-    """Both branches of the texts of a space. `refused`: texts that the caller has already."""
+    """Both branches of the texts of a space. `known`: texts that the caller has already."""
 
     words: HeldWords
     vectors: HeldVectors | None
-    excluded: Asked[TupleRow] | None
-    refused: frozenset[bytes]
-    _gate: frozenset[bytes] | None = field(default=None, init=False)
+    gate: SpaceGate | None
+    known: frozenset[bytes]
 
     async def lexical(self, depth: int) -> list[Hit] | None:
         """Rows as those of `evidence_lexical`."""
-        gate = await self._gated()
-        if gate is None:
+        refused = await self._refused()
+        if refused is None:
             return None
-        return await self.words.best(depth, gate)
+        return await self.words.best(depth, refused)
 
     async def near(self, vector: Vectors, *, parts: int, part_depth: int, depth: int, sample: int) -> tuple[list[Hit], Moments] | None:
         """The first columns of the rows of `evidence_vector`, and the others, which are the same in each."""
-        gate = await self._gated()
-        if self.vectors is None or gate is None:
+        refused = await self._refused()
+        if self.vectors is None or refused is None:
             return None
         block = await self.vectors.block_of(parts)
         if block is None or len(vector) != block.dimensions:
             return None
-        return block.best_parts(block.nearest(vector, part_depth, gate, measured=self.vectors.measured), depth), block.moments(vector, sample)
+        measured = self.vectors.measured
+        nearest = block.nearest(vector, part_depth, refused, measured=measured)
+        return block.best_parts(nearest, depth), block.moments(vector, sample, measured=measured)
 
-    async def _gated(self) -> frozenset[bytes] | None:
-        """The texts that may not be found; None where they are too many, or on their way out of the database."""
-        if self.excluded is None:
-            return self.refused
-        if self._gate is None:
-            ((ids, is_erasing),) = await self.excluded.fetch_early()
-            found = _split(ids)
-            if is_erasing or len(found) > MOST_EXCLUDED:
-                return None
-            self._gate = self.refused | frozenset(found)
-        return self._gate
+    async def _refused(self) -> frozenset[bytes] | None:
+        gone = (await self.gate.refused()).texts if self.gate is not None else frozenset()
+        return self.known | gone if gone is not None else None
 
 
 @dataclass(slots=True)
@@ -188,10 +196,12 @@ class HeldRelationships:
     residence: Residence
     words: HeldWords
     vectors: HeldVectors | None
+    gate: SpaceGate
     _lexical: list[Hit] = field(default_factory=list, init=False)
     _near: list[Hit] | None = field(default=None, init=False)
     _rest: bool = field(default=False, init=False)
-    _refused: Asked[TupleRow] | None = field(default=None, init=False)
+    _refused: frozenset[bytes] | None = field(default=None, init=False)
+    _doubtful: Asked[TupleRow] | None = field(default=None, init=False)
     _unknown: Asked[TupleRow] | None = field(default=None, init=False)
     _hits: dict[int, RelationshipHit] = field(default_factory=dict, init=False)
 
@@ -205,11 +215,12 @@ class HeldRelationships:
         self._lexical = await self.words.best(depth + SLACK, with_ties=True)
 
     async def find(self, vector: Vectors | None, *, documents: int, depth: int) -> None:
-        """Choose the candidates of the vector branch, and ask which of all count."""
+        """Choose the candidates of the vector branch, and ask which of all count where the gate does not say it."""
         if vector is not None and self.vectors is not None:
             block = await self.vectors.block_of(documents)
             if block is not None and len(vector) == block.dimensions:
-                self._near = block.nearest(vector, depth + SLACK, with_ties=True, measured=self.vectors.measured)
+                # No more than the database looks at: of those it may find too few, and then looks deeper.
+                self._near = block.nearest(vector, depth + min(SLACK, depth), with_ties=True, measured=self.vectors.measured)
                 self._rest = len(self._near) < block.count
         # Whole numbers as keys: a UUID's hash costs more than the rest.
         found = {hit[0].int: hit[0] for branch in (self._lexical, self._near or ()) for hit in branch}
@@ -218,7 +229,9 @@ class HeldRelationships:
         if len(self.residence.hits) > _MOST_HITS:
             self.residence.hits = {}  # other searches go on with the old ones
         self._hits = self.residence.hits
-        self._refused = self.transaction.ask_tuples(RESIDENT["read_not_counting"], relationship_ids=list(found.values()))
+        self._refused = (await self.gate.refused()).relationships
+        if self._refused is None:
+            self._doubtful = self.transaction.ask_tuples(RESIDENT["read_not_counting"], relationship_ids=list(found.values()))
         unknown = [key for number, key in found.items() if number not in self._hits]
         if unknown:
             self._unknown = self.transaction.ask_tuples(RESIDENT["read_hits"], relationship_ids=unknown)
@@ -236,12 +249,15 @@ class HeldRelationships:
             return None
         if not found:
             return []
+        if self._doubtful is not None:
+            self._refused = frozenset(key.bytes for (key,) in await self._doubtful.fetchall())
+            self._doubtful = None
         assert self._refused is not None
-        refused, hits = {key.int for (key,) in await self._refused.fetchall()}, self._hits
+        refused, hits = self._refused, self._hits
         if self._unknown is not None:
             hits |= {row[0].int: RelationshipHit(*row) for row in await self._unknown.fetchall()}
             self._unknown = None
-        counting = [hit for hit in found if hit[0].int not in refused] if refused else found
+        counting = [hit for hit in found if hit[0].bytes not in refused] if refused else found
         if len(counting) < depth and not are_all:
             return None
         scores = [hit[2] for hit in counting]
@@ -250,8 +266,3 @@ class HeldRelationships:
             places = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place][2], ranked[place][0].int))
             ranked = [ranked[place] for place in places]
         return ranked[:depth]
-
-
-def _split(ids: bytes | None) -> list[bytes]:
-    found = ids or b""
-    return [found[start : start + 16] for start in range(0, len(found), 16)]

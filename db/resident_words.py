@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from commonlore.db.resident_pieces import Distinct, Keys, Numbers, Pieces, disti
 _HEAD_BYTES = 20
 _ID_ENTRY = np.dtype([("length", ">i4"), ("id", "V16")])
 _CODE_ENTRY = np.dtype([("length", ">i4"), ("code", ">i8")])
+_CODE_BYTES = 8
 _WEIGHT_UNIT = 10_000_000
 # A piece and its owner, in dicts or of a whole space; a posting.
 _PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 100, 8
@@ -47,9 +49,9 @@ class Posted(NamedTuple):
     lengths: NDArray[np.uint16]
     sign: int = 1
 
-    def between(self, start: int, end: int) -> Posted:
+    def between(self, start: int, end: int, *, sign: int = 1) -> Posted:
         """Some of them, in their order."""
-        return Posted(self.pieces[start:end], self.frequencies[start:end], self.lengths[start:end], self.sign)
+        return Posted(self.pieces[start:end], self.frequencies[start:end], self.lengths[start:end], sign)
 
 
 class Bm25(NamedTuple):
@@ -88,6 +90,8 @@ class KeptWords:
         self._postings = 0
         self._read_since = 0
         self.fits_whole = True
+        # Whether no worker had folded all of the words that were asked for last.
+        self.had_unfolded = False
 
     @property
     def size_bytes(self) -> int:
@@ -134,7 +138,10 @@ class KeptWords:
 
     def unfolded(self, rows: Iterable[tuple[str, int, bytes, bytes]]) -> list[tuple[str, Posted]]:
         """Postings that are read each time, by word."""
-        return [(term, self._posted(ids, np.frombuffer(codes, ">i8").astype(np.int64), sign)) for term, sign, ids, codes in rows]
+        read = list(rows)
+        posted = self._posted(b"".join(row[2] for row in read), np.frombuffer(b"".join(row[3] for row in read), ">i8").astype(np.int64))
+        ends = np.cumsum([0, *(len(row[3]) // _CODE_BYTES for row in read)]).tolist()
+        return [(row[0], posted.between(*ours, sign=row[1])) for row, ours in zip(read, pairwise(ends), strict=True)]
 
     def best(
         self,
@@ -195,9 +202,8 @@ class KeptWords:
         self._postings += len(posted.pieces) - (len(old[1].pieces) if old is not None else 0)
         self._terms[term] = stamp, posted
 
-    def _posted(self, ids: bytes, codes: Numbers, sign: int = 1) -> Posted:
-        pieces = self._pieces.numbers(ids, codes >> 32)
-        return Posted(pieces, *_frequencies_and_lengths(codes), sign)
+    def _posted(self, ids: bytes, codes: Numbers) -> Posted:
+        return Posted(self._pieces.numbers(ids, codes >> 32), *_frequencies_and_lengths(codes))
 
 
 _NONE: Numbers = np.empty(0, np.int64)
@@ -291,6 +297,10 @@ class ResidentWords:
     def has_room(self, pieces: int) -> bool:
         """Whether the words of so many pieces could be kept; one space may take all the room."""
         return _USUAL_BYTES * pieces <= self._most_bytes
+
+    def names_of(self, team_id: UUID, space_epoch: int) -> list[WordsName]:
+        """What is kept of a space."""
+        return [name for name in self._kept if name.team_id == team_id and name.space_epoch == space_epoch]
 
     def of(self, name: WordsName) -> KeptWords:
         kept = self._kept.get(name)

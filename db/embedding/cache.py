@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commonlore.db.embedding.begin import listener
 from commonlore.db.embedding.check import checked
 from commonlore.domain.ports import Embedder, EmbeddingContract, Vectors
 
@@ -95,6 +96,8 @@ class QueryVectorCache:
             flight = self._depart(key, query)
         else:
             self._joined += 1
+            if (told := listener()) is not None:
+                told()
         return await self._wait(key, flight)
 
     def _depart(self, key: bytes, query: str) -> _Flight:

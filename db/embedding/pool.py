@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
+from commonlore.db.embedding.begin import listener
 from commonlore.domain.ports import EmbeddingUnavailable
 
 T = TypeVar("T")
@@ -27,6 +28,13 @@ class _Batch(Generic[T]):
         self.future: asyncio.Future[list[T]] = self.loop.create_future()
         self.results: dict[int, T] = {}
         self.started = 0
+        self._listener = listener()
+
+    def tell_begun(self) -> None:
+        """From any thread, each time a call begins."""
+        if self._listener is not None:
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._listener)
 
     def settle(self, error: BaseException | None) -> None:
         """Wake the waiter from any thread. A waiter that is gone, or whose loop is closed, is no error."""
@@ -129,6 +137,7 @@ class PriorityPool:
 
     def _work(self, batch: _Batch[Any], index: int) -> None:
         error: BaseException | None = None
+        batch.tell_begun()
         try:
             batch.results[index] = batch.calls[index]()
         except BaseException as raised:

@@ -141,18 +141,37 @@ where d.generation = %(generation)s::int
   and d.space_epoch = %(space_epoch)s::bigint -- tenant
 group by h.term, d.sign;
 
--- name: read_excluded
--- The texts that count no more, at most `most`; `is_erasing`: one of them is being erased.
-select string_agg(uuid_send(x.evidence_id), '') as ids, coalesce(bool_or(x.reason = 'erased'), false) as is_erasing
-from (
-    select x.evidence_id, x.reason from commonlore.evidence_exclusion x
-    where x.team_id = %(team_id)s::uuid -- tenant
-      and x.space_epoch = %(space_epoch)s::bigint -- tenant
-    limit %(most)s::int
-) x;
+-- name: read_gate
+-- What of the space counts no more, in one row: texts and relationships, at most `most` of each; `is_erasing`: one of the texts is being erased.
+select
+    (select string_agg(uuid_send(x.evidence_id), '') from (
+        select x.evidence_id from commonlore.evidence_exclusion x
+        where x.team_id = %(team_id)s::uuid -- tenant
+          and x.space_epoch = %(space_epoch)s::bigint -- tenant
+        limit %(most)s::int
+     ) x) as texts,
+    exists (select from commonlore.evidence_exclusion x
+            where x.reason = 'erased'
+              and x.team_id = %(team_id)s::uuid -- tenant
+              and x.space_epoch = %(space_epoch)s::bigint -- tenant
+           ) as is_erasing,
+    (select string_agg(uuid_send(w.relationship_id), '') from (
+        select r.relationship_id from commonlore.relationship r
+        where not ({eligible})
+          and r.team_id = %(team_id)s::uuid -- tenant
+          and r.space_epoch = %(space_epoch)s::bigint -- tenant
+        union all
+        select r.relationship_id from commonlore.profile o
+        join commonlore.relationship r on r.owner_profile_id = o.profile_id and r.identity_alias_of is null
+        where o.retired_at is not null
+          and o.team_id = %(team_id)s::uuid -- tenant
+          and r.team_id = %(team_id)s::uuid -- tenant
+          and r.space_epoch = %(space_epoch)s::bigint -- tenant
+        limit %(most)s::int
+     ) w) as relationships;
 
 -- name: read_not_counting
--- Which of some relationships do not count now. Each is looked up by the key of `relationship`.
+-- Which of some relationships do not count now, where too many of the space do not. Each is looked up by the key of `relationship`.
 select w.relationship_id
 from unnest(%(relationship_ids)s::uuid[]) as w (relationship_id)
 where not exists (

@@ -16,6 +16,7 @@ from commonlore.domain.recall.context import assemble, part_numbers
 from commonlore.domain.recall.contract import EVIDENCE_CONTRACTS
 from commonlore.domain.recall.fusion import SpaceSignals, by_signal, comparable_signals, interleave
 from commonlore.domain.recall.gate import admit
+from commonlore.domain.recall.relationship_lane import foresee_groups
 from commonlore.domain.recall.rerank import BLOCK, Ranked, rerank
 from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched
@@ -108,7 +109,7 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     size = lane.wanted - len(lane.kept)
     while len(lane.kept) < lane.wanted and (batch := list(islice(order, size))):
         size *= 2  # where many are refused, a round trip for each place would add up
-        await _admit(state, lane, [(space, key, _parts_of(key, hits[space.space_id])) for space, key in batch])
+        await _admit(state, lane, [(space, key, _parts_of(key, hits[space.space_id])) for space, key in batch], fetched)
     del lane.kept[lane.wanted :]
 
 
@@ -137,13 +138,13 @@ def fuse_evidence(
     return by_signal(ranked, [[found[key.int] for _, key in lane] for lane, found in zip(ranked, signals, strict=True)])
 
 
-async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]]) -> None:
+async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]], fetched: Mapping[UUID, Fetched]) -> None:
     wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
     for space, key, parts in batch:
         wanted.setdefault(space, {})[key] = parts
         lane.considered.add((space.space_id, key.int))
     with state.record.step("hydrate"):
-        rows = await state.snapshot.hydrate_evidence(state.intent, wanted, foreseen=state.take_foreseen())
+        rows = await state.snapshot.hydrate_evidence(state.intent, wanted, foresee=lambda: foresee_groups(state, fetched))
     with state.record.step("admit"):
         for space, key, parts in batch:
             row = rows.get(key)

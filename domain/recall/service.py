@@ -25,7 +25,7 @@ from commonlore.domain.recall.explain import explain
 from commonlore.domain.recall.hypothesis_lane import fill_hypothesis_lane
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
 from commonlore.domain.recall.record import Recorder
-from commonlore.domain.recall.relationship_lane import cover_known, fill_relationship_lane, foresee_groups
+from commonlore.domain.recall.relationship_lane import cover_known, fill_relationship_lane
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.result import RecallResult, render_degradations
 from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
@@ -62,7 +62,6 @@ async def recall(
     record.keeps_fetches = request.trace
     state = RecallState(snapshot, request, intent, policy, vector, plan, record)
     fetched = await state.fetch(policy.depth_rows, lane="both")
-    state.foreseen = foresee_groups(state, fetched)
     results = await fill_evidence_lane(state, fetched)
     await cover_known(state)
     communities = await fill_community_lane(state, fetched)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -73,11 +73,12 @@ class RecallSnapshot(Protocol):
         intent: RecallIntent,
         wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
         *,
-        foreseen: Mapping[Space, Sequence[str]] | None = None,
+        foresee: Callable[[], Mapping[Space, Sequence[str]]] | None = None,
     ) -> dict[UUID, EvidenceRow]:
         """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown.
 
-        `foreseen`: groups that `hydrate_groups` will likely be asked for, which may be read in the same round trip. It changes no answer.
+        `foresee` says, once the evidence was asked for, which groups `hydrate_groups` will likely be asked for: those may be read in the same
+        round trip. It changes no answer.
         """
         ...
 

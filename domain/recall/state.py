@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -32,8 +32,8 @@ class RecallState:
     # The rank of the result that says each group, and the groups that a community shows.
     said: dict[str, int] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
-    # Groups by space that the relationship lane is likely to want; the first hydration takes them along.
-    foreseen: Mapping[Space, Sequence[str]] = field(default_factory=dict)
+    # Whether a hydration took along the groups that the relationship lane is likely to want; the first does.
+    has_foreseen: bool = False
     # The ranked groups of the fetch that was ranked last.
     ranked: tuple[Mapping[UUID, Fetched], list[tuple[Space, str]]] | None = None
     # What the rerank put before others, by evidence id, with places in the whole lane from 0.
@@ -44,8 +44,3 @@ class RecallState:
             fetched = await self.snapshot.fetch(self.plan, self.vector, depth=depth)
         self.record.note_fetch(lane, depth, fetched)
         return fetched
-
-    def take_foreseen(self) -> Mapping[Space, Sequence[str]]:
-        """`foreseen`, once."""
-        taken, self.foreseen = self.foreseen, {}
-        return taken

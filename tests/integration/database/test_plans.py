@@ -236,6 +236,16 @@ def test_candidates_that_a_process_found_are_looked_up_by_the_key(serving: psyco
     assert ("Index Scan", "relationship_pkey", len(ids)) == (scan["Node Type"], scan["Index Name"], scan["Actual Rows"] * scan["Actual Loops"])
 
 
+def test_what_counts_no_more_is_read_without_what_counts(serving: psycopg.Connection[dict[str, Any]]) -> None:
+    """All 500 relationships count: none is looked at."""
+    nodes = explained(serving, RESIDENT["read_gate"], parameters(serving, most=5_001))
+    refused, of_owners = scans(nodes, "relationship")
+
+    assert ("Index Scan", "relationship_not_counting") == (refused["Node Type"], refused["Index Name"])
+    assert [0, 0] == [scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in (refused, of_owners)]
+    assert {"evidence_exclusion_pkey"} == {scan["Index Name"] for scan in scans(nodes, "evidence_exclusion")}
+
+
 @pytest.mark.parametrize("statement", ["read_evidence_words", "read_relationship_words"])
 def test_words_are_read_by_their_key(serving: psycopg.Connection[dict[str, Any]], statement: str) -> None:
     table = "evidence_posting" if "evidence" in statement else "relationship_posting"

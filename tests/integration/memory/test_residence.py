@@ -12,9 +12,11 @@ import psycopg
 import pytest
 
 from commonlore.api.service import MemoryOperations
+from commonlore.db import resident_gate
 from commonlore.db.assemble import assemble
 from commonlore.db.frontier import Frontier
 from commonlore.db.last_read import SpacesLastRead
+from commonlore.db.pipeline import Pipeline
 from commonlore.db.recall import recall_snapshot
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
@@ -25,7 +27,8 @@ from commonlore.domain.recall.plan import QueryVector, make_plan, parse_intent
 from commonlore.domain.recall.request import RecallRequest
 from tests.support.databases import TestDatabase
 from tests.support.folding import folding
-from tests.support.memory import Holder, Memory, ServedHashEmbedder, contexts, kept_spaces, shown
+from tests.support.identity import administer, an_admin
+from tests.support.memory import Holder, Memory, ServedHashEmbedder, a_relationship, contexts, kept_spaces, shown
 
 WORDS = ("pelican", "quartz", "harbour", "ledger", "violin", "comet", "meadow", "anchor", "saffron", "glacier", "orchid", "beacon")
 # Few candidates, so that small spaces have many more than are wanted.
@@ -120,7 +123,9 @@ class Changes:
 
     async def relate(self) -> None:
         subject, target = self.chooser.sample([word.capitalize() for word in WORDS], 2)
-        await self.memory.relate(self.holder, f"{subject} watches {target}. {self.chooser.random()}", subject, "watches", target)
+        text = f"{subject} watches {target}. {self.chooser.random()}"
+        answer = await self.memory.remember(self.holder, content=text, relationships=[a_relationship(subject, "watches", target)])
+        self.ids += [item["evidence_id"] for item in answer["evidence"]]
 
     async def retract(self) -> None:
         await self.memory.retract(self.holder, self.chooser.choice(self.ids))
@@ -283,6 +288,61 @@ async def test_a_snapshot_that_is_older_than_what_is_kept_sees_its_own_state(mem
 
     assert searched == kept
     assert "Pelican quartz harbour." in contexts(newer)
+
+
+@pytest.mark.parametrize("most", [resident_gate.MOST_REFUSED, 0])
+async def test_relationships_that_count_no_more_take_no_place_among_the_candidates(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Their text was taken back, or their owner left: as the snapshot says, whether it names all of them or the candidates are asked for."""
+    monkeypatch.setattr(resident_gate, "MOST_REFUSED", most)
+    chooser = random.Random(19)
+    ann, ben, boss = await memory.key(), await memory.key(member="Ben"), await an_admin(memory)
+    changes, others = Changes(memory, ann, chooser), Changes(memory, ben, chooser)
+    await a_warm_space(memory, ann, chooser)
+    for _ in range(12):
+        await changes.relate()
+        await others.relate()
+    before = [await same(memory, ann, query, relationship_limit=20) for query in (*WORDS, "pelican watches")]
+    assert {"evidence", "relationship"} == {name.frontier for name in blocks(memory)}
+
+    for evidence_id in changes.ids[:6]:
+        await memory.retract(ann, evidence_id)
+    retracted = [await same(memory, ann, query, relationship_limit=20) for query in (*WORDS, "pelican watches")]
+    await administer(memory, boss, "retire_member", profile_id=str(ben.profile_id))
+    left = [await same(memory, ann, query, relationship_limit=20) for query in (*WORDS, "pelican watches")]
+
+    def said(answers: list[dict[str, Any]]) -> set[str]:
+        return {item["relationship_id"] for answer in answers for item in answer["related_relationships"]}
+
+    assert len(said(before)) > len(said(retracted)) > len(said(left)) > 0
+    assert {"evidence", "relationship"} == {name.frontier for name in blocks(memory)}
+
+
+async def test_a_recall_of_a_kept_space_makes_three_round_trips(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key and all that the process lacks, the rows of what was found, COMMIT; also where some words were not folded yet."""
+    chooser = random.Random(23)
+    ann = await memory.key()
+    changes = Changes(memory, ann, chooser)
+    await a_warm_space(memory, ann, chooser)
+    for _ in range(3):
+        await changes.relate()
+    adapters = replace(memory.adapters, policy=RankingPolicy())
+    memory = replace(memory, adapters=adapters, operations=MemoryOperations(adapters))
+    for _ in range(3):
+        await memory.recall(ann, "pelican quartz", limit=3)
+    trips: list[int] = []
+
+    async def counted(self: Pipeline, until: Any = None) -> None:
+        trips.append(len(self._sent))
+        await receive(self, until)
+
+    receive = Pipeline.receive
+    monkeypatch.setattr(Pipeline, "receive", counted)
+    found = await memory.recall(ann, "pelican quartz", limit=3)
+
+    assert 3 == len([sent for sent in trips if sent])
+    assert 3 == len(found["results"])
 
 
 async def test_words_that_a_process_keeps_are_not_read_again(memory: Memory) -> None:

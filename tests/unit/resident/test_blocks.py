@@ -130,6 +130,28 @@ def test_what_was_measured_before_a_block_changed_is_measured_again() -> None:
     assert late == block.nearest(query, 5, measured=measured)[0][0]
 
 
+@given(
+    seed=st.integers(0, 200),
+    count=st.integers(1, 80),
+    asked=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), min_size=1, max_size=5),
+)
+def test_what_the_search_before_asked_is_ready_for_the_next_and_changes_nothing(seed: int, count: int, asked: list[tuple[int, bool, bool]]) -> None:
+    """Whether the next wants as many, with or without ties, or less what somebody has."""
+    vectors = unit_vectors(count, seed)[np.random.default_rng(seed).integers(0, count, count)]  # some are as near as others
+    keys = [new_id() for _ in range(count)]
+    found = arrivals(keys, [1] * count, vectors, mark=2)
+    used, fresh = made_block(found), made_block(found)
+    assert used is not None
+    assert fresh is not None
+    for number, (wanted, with_ties, has_refused) in enumerate(asked):
+        query = unit_vectors(1, seed + number)[0]
+        refused = frozenset(key.bytes for key in keys[::3]) if has_refused else frozenset()
+        measured, wants = used.measured(query), {"with_ties": with_ties and not refused}
+
+        assert used.nearest(query, wanted, refused, **wants, measured=measured) == fresh.nearest(query, wanted, refused, **wants)
+        assert used.moments(query, wanted, measured=measured) == fresh.moments(query, wanted)
+
+
 def test_a_database_that_measures_in_another_way_is_asked_itself() -> None:
     found = arrivals([new_id() for _ in range(30)], [1] * 30, unit_vectors(30), mark=2)
     distances = bytearray(found.distances)
