@@ -22,17 +22,19 @@ def percentile(samples: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
+async def embed_once_ms(embedder: LocalEmbedder, query: str) -> float:
+    """Embedding one short query alone, in milliseconds."""
+    started = time.perf_counter()
+    await embedder.embed_query(query)
+    return (time.perf_counter() - started) * 1000
+
+
 def embed_ms(queries: Sequence[str]) -> float:
     """Median of embedding one short query alone, in milliseconds."""
     embedder = LocalEmbedder(threads=1)
 
     async def run() -> list[float]:
-        samples = []
-        for query in queries:
-            started = time.perf_counter()
-            await embedder.embed_query(query)
-            samples.append((time.perf_counter() - started) * 1000)
-        return samples
+        return [await embed_once_ms(embedder, query) for query in queries]
 
     try:
         return statistics.median(asyncio.run(run()))

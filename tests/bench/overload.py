@@ -22,7 +22,8 @@ import httpx
 from tests.bench.caller import Caller
 from tests.bench.corpus import pieces
 from tests.bench.floors import percentile
-from tests.bench.run import fragments, load
+from tests.bench.recalls import fragments
+from tests.bench.run import load
 from tests.bench.service import running
 
 _MOST_SLOWER, _MOST_REFUSAL_MS = 3.0, 50.0

@@ -19,7 +19,8 @@ import httpx
 import psutil
 
 from tests.bench.corpus import pieces
-from tests.bench.run import fragments, load, throughput
+from tests.bench.recalls import fragments, throughput
+from tests.bench.run import load
 from tests.bench.service import Service, running
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Sequence
+import statistics
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from tests.bench.floors import embed_ms
+from commonlore.db.embedding.local import LocalEmbedder
+from tests.bench.floors import embed_once_ms
 
 T = TypeVar("T")
 # How long embedding a query took where the bounds were set.
 _FLOOR_OF_BOUNDS_MS = 5.2
+_AT_ONCE = 6
 
 
 @dataclass(frozen=True)
 class Result:
     """One line of the table: what, how much, in which unit, against which bound (empty where there is none).
 
-    `floor_ms`: embedding a query just before it was measured and just after; 0 where that says nothing.
+    `floor_ms`: embedding a query while it was measured; 0 where that says nothing.
     """
 
     name: str
@@ -42,8 +44,31 @@ def _number(value: float) -> str:
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-async def beside_floor(queries: Sequence[str], work: Awaitable[T]) -> tuple[T, float]:
-    """What the work gives, and the mean of the floor of embedding just before and just after it."""
-    before = await asyncio.to_thread(embed_ms, queries)
-    found = await work
-    return found, (before + await asyncio.to_thread(embed_ms, queries)) / 2
+class Floor:
+    """The machine's own time for embedding a query, taken before, between and after the parts of what is measured: its speed changes within minutes."""
+
+    def __init__(self, queries: Sequence[str]) -> None:
+        self._queries = list(queries)
+        self._embedder = LocalEmbedder(threads=1)
+        self._at = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._embedder.close()
+
+    async def beside(self, parts: Sequence[Callable[[], Awaitable[T]]]) -> tuple[list[T], float]:
+        """What each part gives, one after the other, and the median of the floor around and between them."""
+        samples, found = await self._some(), []
+        for part in parts:
+            found.append(await part())
+            samples += await self._some()
+        return found, statistics.median(samples)
+
+    async def _some(self) -> list[float]:
+        samples = []
+        for _ in range(_AT_ONCE):
+            self._at += 1
+            samples.append(await embed_once_ms(self._embedder, self._queries[self._at % len(self._queries)]))
+        return samples[1:]  # the first pays for what was in the caches

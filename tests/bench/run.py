@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -34,35 +34,16 @@ from commonlore.db.sql import statements
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.domain.projection.vector_index import VectorIndexPolicy
 from tests.bench import floors
-from tests.bench.caller import Caller
 from tests.bench.corpus import pieces
 from tests.bench.floors import percentile
 from tests.bench.loading import TableEmbedder, copy_texts, embedded_vectors, fill
-from tests.bench.result import Result, beside_floor
+from tests.bench.recalls import fragments, recall_rows, short_queries, split
+from tests.bench.result import Floor, Result
 from tests.bench.service import Service, running
 
-QUERIES = 200
-# The upkeep of a process looks each second whether there is something to keep.
-_KEPT_AFTER_S = 3.0
+# Texts that are remembered between two looks at the floor.
+_TEXTS_A_PART = 10
 _INDEX_WAIT_S = 3600
-# What the project set itself, by parts in the team: p50 and p95 with embedding, p50 and p95 cached, calls/s cached and with embedding.
-_BOUNDS = {10_000: ("14", "20", "8", "14", "200", "110"), 100_000: ("26", "48", "20", "40", "80", "60")}
-
-
-def fragments(texts: Sequence[str], count: int, *, seed: int) -> list[tuple[str, str]]:
-    """Known items: (query of about 50 characters in whole words, the text it was taken from)."""
-    chooser = random.Random(seed)
-    made = []
-    for text in chooser.sample(list(texts), count):
-        words = text.split()
-        start = chooser.randrange(max(1, len(words) - 9))
-        query = words[start]
-        for word in words[start + 1 :]:
-            if len(query) + len(word) + 1 > 55:
-                break
-            query += " " + word
-        made.append((query, text))
-    return made
 
 
 def proposals(texts: Sequence[str], *, every: int = 5) -> list[dict[str, Any]]:
@@ -120,37 +101,6 @@ class Copied:
 
 def _request(batch: Sequence[str]) -> dict[str, Any]:
     return {"evidence": [{"content": text} for text in batch], "relationships": proposals(batch, every=1)}
-
-
-async def recall(caller: Caller, query: str) -> tuple[float, bytes]:
-    """Milliseconds until the last byte of one full recall, and the answer."""
-    started = time.perf_counter()
-    answer = await caller.post("/v1/recall_memory", {"query": query})
-    return (time.perf_counter() - started) * 1000, answer
-
-
-async def recalls(url: str, key: str, known: Sequence[tuple[str, str]]) -> tuple[list[float], float]:
-    """Milliseconds of each recall, and the share of queries whose text is among the ten results."""
-    samples, hits = [], 0
-    async with Caller(url, key) as caller:
-        for query, text in known:
-            elapsed, answer = await recall(caller, query)
-            samples.append(elapsed)
-            hits += any(text in item["context"] for item in json.loads(answer)["results"])
-    return samples, hits / len(known)
-
-
-async def throughput(url: str, key: str, queries: Sequence[str], clients: int = 8) -> float:
-    """Recalls a second with several clients, each on its own connection."""
-
-    async def one(number: int) -> None:
-        async with Caller(url, key) as caller:
-            for query in queries[number::clients]:
-                await recall(caller, query)
-
-    started = time.perf_counter()
-    await asyncio.gather(*(one(number) for number in range(clients)))
-    return len(queries) / (time.perf_counter() - started)
 
 
 async def remember_ms(client: httpx.AsyncClient, key: str, texts: Sequence[str]) -> list[float]:
@@ -228,10 +178,10 @@ async def measure(
             theirs = spare[number * 100 : (number + 1) * 100]
             await (load(client, key, theirs) if copied is None else copied.load(database, key, theirs))
         before = _bytes(admin)
-        short = _short(texts)
-        seconds, floor_ms = await beside_floor(
-            short, load(client, service.key, texts) if copied is None else copied.load(database, service.key, texts)
-        )
+        with Floor(short_queries(texts)) as floor:
+            (seconds,), floor_ms = await floor.beside(
+                [lambda: load(client, service.key, texts) if copied is None else copied.load(database, service.key, texts)]
+            )
         after = _bytes(admin)
         if copied is None:
             results.append(Result("ingest with embedding, 20 a call", len(texts) / seconds, "texts/s", ">= 100", floor_ms))
@@ -239,9 +189,18 @@ async def measure(
         with psycopg.connect(admin, autocommit=True) as connection:
             connection.execute("vacuum analyze")
         results += await _indexed(admin, len(texts))
-        results += await _recalls(service.url, service.key, texts if copied is None else texts[: copied.embedded], _BOUNDS.get(len(texts)))
-        remembered, floor_ms = await beside_floor(short, remember_ms(client, service.key, texts[:60]))
-        results.append(Result("remember p50, one text and two relationships", percentile(remembered, 0.5), "ms", "<= 45", floor_ms))
+        results += await recall_rows(service.url, service.key, texts if copied is None else texts[: copied.embedded], len(texts))
+        with Floor(short_queries(texts)) as floor:
+            parts, floor_ms = await floor.beside([partial(remember_ms, client, service.key, part) for part in split(texts[:60], _TEXTS_A_PART)])
+        results.append(
+            Result(
+                "remember p50, one text and two relationships",
+                percentile([sample for part in parts for sample in part], 0.5),
+                "ms",
+                "<= 45",
+                floor_ms,
+            )
+        )
     results += [Result(f"RSS of the {name}", size, "MB", "<= 450" if name != "postgres" else "") for name, size in service.rss_mb().items()]
     return results
 
@@ -264,37 +223,6 @@ async def _indexed(admin: str, parts: int) -> list[Result]:
     return [
         Result("until the vector index was built and measured", time.perf_counter() - began, "s"),
         Result(f"overlap as the worker measured it ({row[1]})", row[0] / 1000, "", ">= .99"),
-    ]
-
-
-def _short(texts: Sequence[str]) -> list[str]:
-    """Queries by which the floor of embedding is measured."""
-    return [query for query, _ in fragments(texts, 30, seed=9)]
-
-
-async def _recalls(url: str, key: str, texts: Sequence[str], bounds: tuple[str, ...] | None) -> list[Result]:
-    p50, p95, cached_p50, cached_p95, calls, calls_embedding = bounds or ("",) * 6
-
-    def at(sign: str, bound: str) -> str:
-        return f"{sign} {bound}" if bound else ""
-
-    known = fragments(texts, QUERIES, seed=3)
-    short = _short(texts)
-    await recalls(url, key, fragments(texts, 60, seed=7))  # a space is kept after some
-    await asyncio.sleep(_KEPT_AFTER_S)
-    (uncached, hits), floor = await beside_floor(short, recalls(url, key, known))
-    (cached, _), cached_floor = await beside_floor(short, recalls(url, key, known))
-    fresh = [query for query, _ in fragments(texts, QUERIES, seed=5)]
-    rate, rate_floor = await beside_floor(short, throughput(url, key, [query for query, _ in known] * 2))
-    fresh_rate, fresh_floor = await beside_floor(short, throughput(url, key, fresh))
-    return [
-        Result("recall p50, with embedding", percentile(uncached, 0.5), "ms", at("<=", p50), floor),
-        Result("recall p95, with embedding", percentile(uncached, 0.95), "ms", at("<=", p95), floor),
-        Result("recall p50, query cached", percentile(cached, 0.5), "ms", at("<=", cached_p50), cached_floor),
-        Result("recall p95, query cached", percentile(cached, 0.95), "ms", at("<=", cached_p95), cached_floor),
-        Result("known-item hit@10", hits, "", ">= .96"),
-        Result("calls/s, 8 clients, cached", rate, "", at(">=", calls), rate_floor),
-        Result("calls/s, 8 clients, with embedding", fresh_rate, "", at(">=", calls_embedding), fresh_floor),
     ]
 
 
