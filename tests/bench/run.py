@@ -37,7 +37,8 @@ from tests.bench import floors
 from tests.bench.corpus import pieces
 from tests.bench.floors import percentile
 from tests.bench.loading import TableEmbedder, copy_texts, embedded_vectors, fill
-from tests.bench.recalls import fragments, recall_rows, short_queries, split
+from tests.bench.peer import peer_numbers
+from tests.bench.recalls import QUERIES, fragments, recall_rows, short_queries, split
 from tests.bench.result import Floor, Result
 from tests.bench.service import Service, running
 
@@ -270,6 +271,26 @@ def with_floors(results: list[Result], admin: str, key: str, texts: Sequence[str
     ]
 
 
+def _peer(python: Path, texts: Sequence[str], spare: Sequence[str], others: int, ours: dict[str, Result]) -> list[Result]:
+    beside = [spare[number * 100 : (number + 1) * 100] for number in range(others)]
+    found = peer_numbers(python, texts, beside, fragments(texts, QUERIES, seed=3))
+    floor = found["floor_ms"]
+    rows = [
+        Result("chromadb with a filter by tenant: p50, with embedding", found["p50"], "ms", "", floor),
+        Result("chromadb: p95, with embedding", found["p95"], "ms", "", floor),
+        Result("chromadb: calls/s, 8 clients, with embedding", found["calls"], "", "", floor),
+        Result("chromadb: known-item hit@10", found["hits"], ""),
+    ]
+    ratios = [
+        ("recall p50, with embedding", rows[0], "<= 0.51"),
+        ("recall p95, with embedding", rows[1], ""),
+        ("calls/s, 8 clients, with embedding", rows[2], ">= 1.83"),
+    ]
+    return rows + [
+        Result(f"ratio to chromadb, both by the floor: {name}", ours[name].by_floor / row.by_floor, "x", bound) for name, row, bound in ratios
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", type=Path)
@@ -279,6 +300,7 @@ def main() -> None:
     parser.add_argument("--copy", action="store_true", help="copy the rows instead of remembering each text")
     parser.add_argument("--embedded", type=int, default=10_000, help="with --copy: texts that get the model's own vectors")
     parser.add_argument("--vectors", type=Path, help="with --copy: a .npz file that keeps those vectors for the next run")
+    parser.add_argument("--peer", type=Path, help="a Python that has chromadb: it is measured on the same texts beside the service")
     arguments = parser.parse_args()
     every = pieces(arguments.datasets, arguments.parts + arguments.others * 100)
     texts, spare = every[: arguments.parts], every[arguments.parts :]
@@ -287,6 +309,8 @@ def main() -> None:
         admin = database.admin_conninfo
         results = with_floors(asyncio.run(measure(service, texts, spare, arguments.others, database, copied)), admin, service.key, texts)
         sizes = bytes_by_table(admin, len(every))
+    if arguments.peer is not None:
+        results += _peer(arguments.peer, texts, spare, arguments.others, {result.name: result for result in results})
     how = f"; copied, {copied.embedded} with the model's own vectors" if copied else ""
     print(f"{arguments.parts} parts in one team, {arguments.others} teams of 100 beside it{how}; the service started in {service.started_s:.1f} s\n")
     print("| what | measured | by the floor of embedding | bound |\n|---|---|---|---|")
