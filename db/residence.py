@@ -115,8 +115,10 @@ class Residence:
     texts it takes a quarter less, and of 2,000 documents beside them a tenth less again (ADRs 0046 and 0049).
     """
 
-    def __init__(self, most_bytes: int, *, least_rows: int = 5_000, least_vectors: int = 1_000, patience_s: float = 10.0) -> None:
+    def __init__(
+        self, most_bytes: int, *, least_rows: int = 5_000, least_vectors: int = 1_000, patience_s: float = 10.0, words_patience_s: float = 60.0
+    ) -> None:
         self.least_rows = least_rows
         self.vectors = ResidentVectors(most_bytes, least_rows=least_vectors, patience_s=patience_s)
-        self.words = ResidentWords(most_bytes * 3 // 4)
+        self.words = ResidentWords(most_bytes * 3 // 4, patience_s=words_patience_s)
         self.hits: dict[int, RelationshipHit] = {}

@@ -6,8 +6,9 @@ postings. What no worker folded yet is read anew each time. Scores are sums of w
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from commonlore.db.resident import Frontier, Hit
 from commonlore.db.resident_pieces import Distinct, Keys, Numbers, Pieces, distinct
+from commonlore.db.resident_terms import Terms
 
 # Before the elements of an array in the database's own form; one without elements has 12 bytes.
 _HEAD_BYTES = 20
@@ -27,7 +29,7 @@ _WEIGHT_UNIT = 10_000_000
 # A piece and its owner, in dicts or of a whole space; a posting.
 _PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 100, 8
 # A word of a whole space; and as many words are read one by one before a space is read as a whole.
-_WORD_BYTES, _LEAST_READ = 160, 8
+_WORD_BYTES, _LEAST_READ = 40, 8
 # A piece of 140 characters with its postings and its share of the words.
 _USUAL_BYTES = 400
 
@@ -81,7 +83,7 @@ class KeptWords:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         # Of the whole space: the place of each word, where its postings end, and its stamp.
-        self._places: dict[str, int] = {}
+        self._whole = Terms()
         self._ends: Numbers = np.zeros(1, np.int64)
         self._stamps: Numbers = _NONE
         self._all = Posted(np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.uint16))
@@ -96,16 +98,16 @@ class KeptWords:
     @property
     def size_bytes(self) -> int:
         pieces = _PIECE_BYTES * self._pieces.later + _WHOLE_PIECE_BYTES * (len(self._pieces) - self._pieces.later)
-        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self._places)
+        return pieces + _POSTING_BYTES * (self._postings + len(self._all.pieces)) + _WORD_BYTES * len(self._whole)
 
-    def take_whole(self, places: dict[str, int], pieces: Pieces, postings: Posted, ends: Numbers, stamps: Numbers) -> None:
+    def take_whole(self, terms: Terms, pieces: Pieces, postings: Posted, ends: Numbers, stamps: Numbers) -> None:
         """All postings, and by the place of each word where its own end and its stamp. Before anything else is taken."""
-        self._places, self._pieces, self._all, self._ends, self._stamps = places, pieces, postings, ends, stamps
+        self._whole, self._pieces, self._all, self._ends, self._stamps = terms, pieces, postings, ends, stamps
 
     @property
     def wants_all(self) -> bool:
         """Whether so much was read word by word that the whole space is better read anew."""
-        return self.fits_whole and self._read_since > _LEAST_READ + len(self._places) // 8
+        return self.fits_whole and self._read_since > _LEAST_READ + len(self._whole) // 8
 
     def held(self, stamps: Mapping[str, int]) -> dict[str, Posted]:
         """The postings of those words that are kept under the stamps of a snapshot; the others are to be read in it."""
@@ -115,7 +117,8 @@ class KeptWords:
             if kept is not None and kept[0] == stamp:
                 self._terms.move_to_end(term)
                 found[term] = kept[1]
-            elif (place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:
+        for term, place in self._whole.places(stamps.keys() - found.keys()).items():
+            if int(self._stamps[place]) == stamps[term]:
                 found[term] = self._all.between(int(self._ends[place]), int(self._ends[place + 1]))
         return found
 
@@ -222,7 +225,7 @@ class WholeSpace:
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._places: dict[str, int] = {}
+        self._terms: list[str] = []
         self._read: list[_Read] = []
         self._counts, self._stamps = [np.zeros(1, np.int64)], [_NONE]
         self._postings = 0
@@ -231,9 +234,7 @@ class WholeSpace:
         """False where it has pieces that cannot be told apart, or all take more room than there is: then nothing is kept."""
         if page.terms is None:
             return True
-        places = self._places
-        for term in page.terms:
-            places[term] = len(places)
+        self._terms += page.terms
         self._counts.append(np.frombuffer(page.counts, ">i4").astype(np.int64))
         self._stamps.append(np.frombuffer(page.stamps, ">i8").astype(np.int64))
         codes = _codes(page.codes, head=0)
@@ -242,7 +243,7 @@ class WholeSpace:
             return False
         self._read.append(_Read(pieces, *_frequencies_and_lengths(codes)))
         self._postings += len(codes)
-        return _POSTING_BYTES * self._postings + _WORD_BYTES * len(places) <= self._most_bytes
+        return _POSTING_BYTES * self._postings + _WORD_BYTES * len(self._terms) <= self._most_bytes
 
     def made(self) -> KeptWords | None:
         """What is kept from now on; None where it has pieces that cannot be told apart."""
@@ -259,22 +260,30 @@ class WholeSpace:
             np.concatenate([page.frequencies for page in read]),
             np.concatenate([page.lengths for page in read]),
         )
-        kept.take_whole(self._places, pieces, postings, np.cumsum(np.concatenate(self._counts)), np.concatenate(self._stamps))
+        kept.take_whole(Terms(self._terms), pieces, postings, np.cumsum(np.concatenate(self._counts)), np.concatenate(self._stamps))
         return kept
 
 
 class ResidentWords:
-    """Kept words by space and frontier, the longest unused forgotten first, never more than `most_bytes` together."""
+    """Kept words by space and frontier, the longest unused forgotten first, never more than `most_bytes` together.
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    A space is read as a whole once in `patience_s` at most: several that have no room beside each other would else be read in turns.
+    """
+
+    def __init__(self, most_bytes: int, *, patience_s: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_bytes, self._patience_s, self._clock = most_bytes, patience_s, clock
         self._kept: OrderedDict[WordsName, KeptWords] = OrderedDict()
         # Spaces to be read as a whole, with the id by which each is opened.
         self._wanted: dict[WordsName, UUID] = {}
+        # When each was read as a whole, the longest ago first.
+        self._read: OrderedDict[WordsName, float] = OrderedDict()
 
     def want(self, name: WordsName, space_id: UUID) -> None:
-        """Let all words of a space be read by whoever calls `take_wanted`."""
-        self._wanted[name] = space_id
+        """Let all words of a space be read by whoever calls `take_wanted`, where that was not just done."""
+        while self._read and self._clock() >= next(iter(self._read.values())) + self._patience_s:
+            self._read.popitem(last=False)
+        if name not in self._read:
+            self._wanted[name] = space_id
 
     def take_wanted(self) -> dict[WordsName, UUID]:
         wanted, self._wanted = self._wanted, {}
@@ -287,6 +296,8 @@ class ResidentWords:
     def keep(self, name: WordsName, kept: KeptWords | None) -> None:
         """In the place of what was kept: searches that began go on with that. Where there is nothing, or more than there is room for, what is
         kept word by word stays, and the space is not wanted again for as long."""
+        self._read[name] = self._clock()
+        self._read.move_to_end(name)
         if kept is None or kept.size_bytes > self._most_bytes:
             self.of(name).fits_whole = False
             return

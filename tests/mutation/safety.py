@@ -244,8 +244,8 @@ _KEPT = (
         "old-spaces-answer",
         "recall: a word has the postings that it had when all words of the space were read",
         "db/resident_words.py",
-        "(place := self._places.get(term)) is not None and int(self._stamps[place]) == stamp:",
-        "(place := self._places.get(term)) is not None:",
+        "            if int(self._stamps[place]) == stamps[term]:\n",
+        "            if True:\n",
         (f"{_RESIDENT}all_words_of_a_space_are_read_at_once_after_some",),
     ),
     Mutation(

@@ -79,7 +79,7 @@ class SteppingClock:
 
 def kept_spaces(most_bytes: int = 8_000_000) -> Residence:
     """As a process keeps them, but of every space, however small, from its second recall on."""
-    return Residence(most_bytes, least_rows=1, least_vectors=1, patience_s=0.0)
+    return Residence(most_bytes, least_rows=1, least_vectors=1, patience_s=0.0, words_patience_s=0.0)
 
 
 @dataclass(frozen=True)

@@ -425,7 +425,7 @@ async def test_a_space_that_was_fenced_is_not_read_under_its_old_number(memory: 
     words.want(name, space_id)
     await memory.operations.load_words()
 
-    assert {} == words.of(name)._places
+    assert 0 == len(words.of(name)._whole)
 
 
 async def test_spaces_of_a_key_and_teams_keep_blocks_of_their_own(memory: Memory) -> None:

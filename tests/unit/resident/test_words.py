@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonlore.db import resident_terms
 from commonlore.db.resident_pieces import Keys
+from commonlore.db.resident_terms import Terms
 from commonlore.db.resident_words import Bm25, KeptWords, ResidentWords, WholeSpace, WordsName, WordsPage
 from commonlore.domain.ids import new_id
 
@@ -177,7 +179,7 @@ def test_a_space_that_takes_more_than_there_is_is_left_while_it_is_read() -> Non
     postings = [Posting("quartz", owner, 0, 1, 5) for owner in range(100)]
     page = a_page(postings, {"quartz": 1})
 
-    assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (960, 959)]
+    assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (840, 839)]
 
     store, name = ResidentWords(10_000), WordsName(new_id(), 1, "evidence")
     kept = store.of(name)
@@ -231,6 +233,39 @@ def test_spaces_are_forgotten_before_they_take_more_than_there_is() -> None:
         store.trim()
 
     assert [False, False, True, True] == [bool(store.of(name).held({"word": 1})) for name in names]
+
+
+def test_spaces_that_have_no_room_beside_each_other_are_not_read_in_turns() -> None:
+    """One that was read as a whole is left for a while, also where it was forgotten at once."""
+    now = [0.0]
+    store = ResidentWords(3_000, patience_s=60.0, clock=lambda: now[0])
+    names = [WordsName(new_id(), number, "evidence") for number in range(2)]
+    postings = [Posting("quartz", owner, 0, 1, 5) for owner in range(20)]
+
+    def wanted_again() -> list[bool]:
+        for name in names:
+            store.want(name, new_id())
+        return [name in taken for taken in [store.take_wanted()] for name in names]
+
+    assert [True, True] == wanted_again()
+    for name in names:
+        store.keep(name, whole(postings, {"quartz": 1}))
+    assert [False, True] == [bool(store.of(name).held({"quartz": 1})) for name in names]
+    assert [False, False] == wanted_again()
+    now[0] = 59.0
+    store.keep(names[1], whole(postings, {"quartz": 1}))
+    now[0] = 60.0
+    assert [True, False] == wanted_again()
+
+
+@given(words=st.lists(st.text(max_size=5), unique=True), others=st.lists(st.text(max_size=5)))
+def test_each_word_has_its_place_also_where_hashes_are_equal(words: list[str], others: list[str]) -> None:
+    asked = dict.fromkeys([*others, *words])
+
+    assert {word: place for place, word in enumerate(words)} == Terms(words).places(asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resident_terms, "hash", lambda word: len(word) % 2, raising=False)
+        assert {word: place for place, word in enumerate(words)} == Terms(words).places(asked)
 
 
 def test_a_space_whose_words_could_not_stay_is_not_begun() -> None:
