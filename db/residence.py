@@ -30,6 +30,7 @@ class ResidentVectors:
         self._asked: dict[BlockName, float] = {}
         self._dimensions: dict[int, int] = {}
         self._making: set[asyncio.Future[VectorBlock | None]] = set()
+        self._made = False
         self.size_bytes = 0
 
     def names_of(self, team_id: UUID, space_epoch: int) -> list[BlockName]:
@@ -60,7 +61,7 @@ class ResidentVectors:
             return False
         if 2 * block_bytes(rows, self._dimensions.get(name.contract_id, _MOST_DIMENSIONS)) > self._most_bytes:
             return False
-        del self._asked[name]
+        self._note(name, self._clock() + self._patience_s)  # one search reads it, not all that run
         return True
 
     def note_dimensions(self, contract_id: int, dimensions: int) -> None:
@@ -80,6 +81,7 @@ class ResidentVectors:
 
         def made(task: asyncio.Future[VectorBlock | None]) -> None:
             self._making.discard(task)
+            self._made = True
             self.note_useless(name)
             # An error is for the loop's handler, which logs it.
             if not task.cancelled() and (block := task.result()) is not None:
@@ -87,6 +89,11 @@ class ResidentVectors:
                 self.keep(name, block)
 
         making.add_done_callback(made)
+
+    def take_made(self) -> bool:
+        """Whether a large block was made since this was asked last: what was read for it can be given back."""
+        made, self._made = self._made, False
+        return made
 
     def keep(self, name: BlockName, block: VectorBlock) -> None:
         self.forget(name)

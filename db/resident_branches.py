@@ -75,18 +75,20 @@ def ask_held(
 
     team_id, space_id, contract = transaction.team_id, space_plan.space.space_id, space_plan.contract_id
     evidence = relationships = None
-    if not intent.filter.narrows_evidence:
+    name = WordsName(team_id, epoch, "evidence")
+    if not intent.filter.narrows_evidence and not kept.words.is_coming(name):
         formula = formula_of(space_plan.evidence_lexical, plan.policy)
-        words = ask_words(transaction, kept.words, WordsName(team_id, epoch, "evidence"), space_id, formula, counts[0], ahead.unfolded)
+        words = ask_words(transaction, kept.words, name, space_id, formula, counts[0], ahead.unfolded)
         is_exact = space_plan.evidence_index is None and space_plan.has_all_vectors
         near = vectors(BlockName(team_id, epoch, "evidence", contract), space_plan.parts) if is_exact else None
         # A trace looks for what was refused, too.
         gate = ahead.gate if space_plan.has_exclusions else None
         evidence = HeldEvidence(words, near, gate, frozenset(key.bytes for key in intent.known_evidence_ids))
     narrowed = intent.expand_from_entity_ids or intent.filter.narrows_relationships
-    if space_plan.relationship_lexical is not None and not narrowed:
-        formula, generation = formula_of(space_plan.relationship_lexical, plan.policy), space_plan.generation
-        name = WordsName(team_id, epoch, "relationship", generation)
+    generation = space_plan.generation
+    name = WordsName(team_id, epoch, "relationship", generation)
+    if space_plan.relationship_lexical is not None and not narrowed and not kept.words.is_coming(name):
+        formula = formula_of(space_plan.relationship_lexical, plan.policy)
         words = ask_words(transaction, kept.words, name, space_id, formula, counts[1], ahead.unfolded)
         is_exact = space_plan.relationship_index is None and space_plan.relationship_vector
         near = vectors(BlockName(team_id, epoch, "relationship", contract, generation), space_plan.documents) if is_exact else None

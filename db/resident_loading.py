@@ -25,6 +25,8 @@ async def load_words(pool: Pool, residence: Residence, *, timeout_ms: int) -> in
         CommonloreError: any database error, stated; the spaces that were not read are asked for again by later recalls.
     """
     wanted = residence.words.take_wanted()
+    if residence.vectors.take_made():
+        _give_back()
     for name, space_id in wanted.items():
         residence.words.keep(name, await _read(pool, residence.words, name, space_id, timeout_ms))
         _give_back()

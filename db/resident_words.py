@@ -25,6 +25,8 @@ _HEAD_BYTES = 20
 _ID_ENTRY = np.dtype([("length", ">i4"), ("id", "V16")])
 _CODE_ENTRY = np.dtype([("length", ">i4"), ("code", ">i8")])
 _CODE_BYTES = 8
+# A hundred thousand texts take two seconds.
+_COMING_S = 10.0
 _WEIGHT_UNIT = 10_000_000
 # A piece and its owner, in dicts or of a whole space; a posting.
 _PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 100, 8
@@ -273,17 +275,27 @@ class ResidentWords:
     def __init__(self, most_bytes: int, *, patience_s: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_bytes, self._patience_s, self._clock = most_bytes, patience_s, clock
         self._kept: OrderedDict[WordsName, KeptWords] = OrderedDict()
-        # Spaces to be read as a whole, with the id by which each is opened.
+        # Spaces to be read as a whole, with the id by which each is opened; and until when each is waited for.
         self._wanted: dict[WordsName, UUID] = {}
+        self._coming: dict[WordsName, float] = {}
         # When each was read as a whole, the longest ago first.
         self._read: OrderedDict[WordsName, float] = OrderedDict()
 
     def want(self, name: WordsName, space_id: UUID) -> None:
-        """Let all words of a space be read by whoever calls `take_wanted`, where that was not just done."""
+        """Let all words of a space be read by whoever calls `take_wanted`, where that is neither under way nor just done."""
         while self._read and self._clock() >= next(iter(self._read.values())) + self._patience_s:
             self._read.popitem(last=False)
-        if name not in self._read:
+        if name not in self._read and not self.is_coming(name):
             self._wanted[name] = space_id
+            self._coming[name] = self._clock() + _COMING_S
+
+    def is_coming(self, name: WordsName) -> bool:
+        """Whether a space is about to be read as a whole, so that none of its words is worth reading alone: each would number its pieces in dicts."""
+        until = self._coming.get(name)
+        if until is not None and self._clock() >= until:
+            del self._coming[name]
+            return False
+        return until is not None
 
     def take_wanted(self) -> dict[WordsName, UUID]:
         wanted, self._wanted = self._wanted, {}
@@ -296,6 +308,7 @@ class ResidentWords:
     def keep(self, name: WordsName, kept: KeptWords | None) -> None:
         """In the place of what was kept: searches that began go on with that. Where there is nothing, or more than there is room for, what is
         kept word by word stays, and the space is not wanted again for as long."""
+        self._coming.pop(name, None)
         self._read[name] = self._clock()
         self._read.move_to_end(name)
         if kept is None or kept.size_bytes > self._most_bytes:

@@ -235,6 +235,25 @@ def test_spaces_are_forgotten_before_they_take_more_than_there_is() -> None:
     assert [False, False, True, True] == [bool(store.of(name).held({"word": 1})) for name in names]
 
 
+def test_while_a_space_is_read_as_a_whole_it_is_not_asked_for_again() -> None:
+    """Not before it is there, nor by a search that began before; one that never comes is asked for again after ten seconds."""
+    now = [0.0]
+    store, name = ResidentWords(10_000, clock=lambda: now[0]), WordsName(new_id(), 1, "evidence")
+    store.want(name, new_id())
+    assert store.is_coming(name)
+    assert [name] == list(store.take_wanted())
+
+    store.want(name, new_id())
+    assert store.is_coming(name)
+    assert [] == list(store.take_wanted())
+    now[0] = 10.0
+    assert not store.is_coming(name)
+    store.want(name, new_id())
+    assert [name] == list(store.take_wanted())
+    store.keep(name, whole([], {"quartz": 1}))
+    assert not store.is_coming(name)
+
+
 def test_spaces_that_have_no_room_beside_each_other_are_not_read_in_turns() -> None:
     """One that was read as a whole is left for a while, also where it was forgotten at once."""
     now = [0.0]
