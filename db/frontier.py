@@ -8,19 +8,27 @@ team's shared space may not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import LiteralString, cast
+from typing import LiteralString, Protocol
 from uuid import UUID
 
 import psycopg
 from psycopg.rows import TupleRow
 
 from commonlore.db.errors import stated
-from commonlore.db.pipeline import Asked
+from commonlore.db.frontier_rows import (
+    Near,
+    Rows,
+    documents_looked_at,
+    evidence_branches,
+    parts_looked_at,
+    relationship_branches,
+    with_turns,
+)
+from commonlore.db.pipeline import Asked, Pipeline
 from commonlore.db.residence import Residence
-from commonlore.db.resident import Moments
 from commonlore.db.resident_branches import SpaceAhead, ask_ahead, ask_held
 from commonlore.db.resident_reading import HeldEvidence, HeldRelationships, WordCounts
 from commonlore.db.search_parameters import bm25_parameters, filter_parameters, view_parameters
@@ -37,25 +45,13 @@ from commonlore.db.statements import (
 from commonlore.db.vector_indexes import in_one_space
 from commonlore.db.vectors import as_halfvec, of_contract
 from commonlore.domain.projection.vector_index import MOST_BY_INDEX, IndexUse
-from commonlore.domain.recall.contract import SpaceScale
-from commonlore.domain.recall.fusion import BranchHit
-from commonlore.domain.recall.grouping import RelationshipHit
 from commonlore.domain.recall.plan import QueryVector, RetrievalPlan, SpacePlan
 from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, RelationshipBranches
-from commonlore.domain.recall.utterance import QUESTION_MARKS, Utterance
+from commonlore.domain.recall.utterance import QUESTION_MARKS
 
-# Parts a vector branch looks at for each evidence it returns: a long text may hold several of the nearest parts.
-PARTS_PER_EVIDENCE = 2
-# Documents it looks at for each relationship it returns: some are of relationships that no longer count.
-DOCUMENTS_PER_RELATIONSHIP = 2
-_ALL = 2_147_483_647
 # Within the bound that the sample of a space sets, this many times the parts that are wanted are expected, and at least the
 # parts nearer than its twelfth: then less than is wanted lies within once in hundreds of searches.
 _EXPECTED, _LEAST_PLACE = 2.5, 12
-
-
-Rows = Asked[TupleRow] | Sequence[TupleRow] | None
-Near = tuple[Sequence[TupleRow], Moments]
 
 
 @dataclass(slots=True)
@@ -69,6 +65,20 @@ class _Asked:
     near: Rows | Near = None
     words: Rows = None
     meaning: Rows = None
+    branches: EvidenceBranches | None = None
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the process kept all that the space's evidence is ranked by: no row of it is on its way."""
+        return self.evidence is not None and not isinstance(self.lexical, Asked) and not isinstance(self.near, Asked)
+
+
+class RowsAhead(Protocol):
+    """Asks, in the pipeline of a search, for what will be wanted of its result."""
+
+    async def ask_evidence(self, found: Mapping[UUID, EvidenceBranches]) -> None: ...
+
+    async def ask_groups(self, found: Mapping[UUID, Fetched]) -> None: ...
 
 
 class Frontier:
@@ -97,29 +107,13 @@ class Frontier:
         """What the statistics of a space say of the words of the query."""
         self._words[space_id] = parts, documents
 
-    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
+    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int, rows: RowsAhead | None = None) -> dict[UUID, Fetched]:
+        """As `RecallSnapshot.fetch`; `rows` asks for what will be wanted of the result."""
         if not plan.spaces:
             return {}
         try:
             async with self._transaction.pipeline() as pipeline:
-                spaces = [_Asked(space_plan) for space_plan in plan.spaces]
-                for asked in spaces:
-                    await self._transaction.enter(asked.plan.space.space_id)
-                    self._ask_held(plan, asked)
-                    self._ask_lexical(plan, asked, depth)
-                # The database searches what it must while the process searches what it keeps.
-                is_there = await _is_there(vector)
-                if is_there:
-                    embedded = (await vector).under(plan.contract_key)
-                    searched = [await self._ask_near(plan, asked, embedded, depth) for asked in spaces]
-                if not is_there or any(searched):
-                    pipeline.send()
-                for asked in spaces:
-                    await self._find_words(asked, depth)
-                embedded = (await vector).under(plan.contract_key)
-                for asked in spaces:
-                    await self._ask_vector(plan, asked, embedded, depth)
-                found = {asked.plan.space.space_id: await self._fetched(plan, asked, embedded, depth) for asked in spaces}
+                found = await self._search(pipeline, plan, vector, depth, rows)
             return await self._with_turns(plan, found)
         except psycopg.Error as error:
             if self._transaction.connection.closed or error.sqlstate == "57014":
@@ -128,6 +122,40 @@ class Frontier:
             self._transaction.forget_space()
         embedded = (await vector).under(plan.contract_key)
         return {space_plan.space.space_id: await self._fetch_alone(plan, space_plan, embedded, depth) for space_plan in plan.spaces}
+
+    async def _search(
+        self, pipeline: Pipeline, plan: RetrievalPlan, vector: Awaitable[QueryVector], depth: int, rows: RowsAhead | None
+    ) -> dict[UUID, Fetched]:
+        spaces = [_Asked(space_plan) for space_plan in plan.spaces]
+        for asked in spaces:
+            await self._transaction.enter(asked.plan.space.space_id)
+            self._ask_held(plan, asked)
+            self._ask_lexical(plan, asked, depth)
+        # The database searches what it must while the process searches what it keeps.
+        is_there = await _is_there(vector)
+        if is_there:
+            embedded = (await vector).under(plan.contract_key)
+            searched = [await self._ask_near(plan, asked, embedded, depth) for asked in spaces]
+        if not is_there or any(searched):
+            pipeline.send()
+        for asked in spaces:
+            await self._find_words(asked, depth, of_relationships=not is_there)  # all of them while the query is embedded
+        embedded = (await vector).under(plan.contract_key)
+        for asked in spaces:
+            await self._ask_vector(plan, asked, embedded, depth)
+        is_ranked = all(asked.has_evidence and not plan.looks_at_turns(asked.plan) for asked in spaces)
+        if rows is not None and is_ranked:
+            # The database reads rows of evidence while the process ranks relationships.
+            for asked in spaces:
+                asked.branches = await evidence_branches(asked.plan, asked.lexical, asked.near, depth)
+            await rows.ask_evidence({asked.plan.space.space_id: asked.branches for asked in spaces if asked.branches is not None})
+            pipeline.send()
+        for asked in spaces:
+            await self._ask_relationships(plan, asked, embedded, depth, find_words=is_there)
+        found = {asked.plan.space.space_id: await self._fetched(plan, asked, embedded, depth) for asked in spaces}
+        if rows is not None and is_ranked:
+            await rows.ask_groups(found)
+        return found
 
     async def _fetch_alone(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Fetched:
         """Each branch under its own savepoint; see the module for what may be missing."""
@@ -139,13 +167,13 @@ class Frontier:
         meaning = await self._alone(lambda: self._relationship_vector(plan, space_plan, embedded, depth), required=False)
         evidence = None
         if lexical is not None:
-            evidence = replace(await _evidence(space_plan, lexical, near or [], depth), vector_failed=near is None)
+            evidence = replace(await evidence_branches(space_plan, lexical, near or [], depth), vector_failed=near is None)
             if plan.looks_at_turns(space_plan):
                 ranked = evidence
-                evidence = _with_turns(plan, ranked, await self._alone(lambda: self._evidence_turns(plan, ranked), required=False) or [])
+                evidence = with_turns(plan, ranked, await self._alone(lambda: self._evidence_turns(plan, ranked), required=False) or [])
         relationships = RelationshipBranches(failed=True)
         if words is not None and meaning is not None:
-            relationships = await _relationships(plan, space_plan, words, meaning, depth)
+            relationships = await relationship_branches(plan, space_plan, words, meaning, depth)
         return Fetched(evidence, relationships)
 
     async def _alone(self, ask: Callable[[], Asked[TupleRow] | None], *, required: bool) -> list[TupleRow] | None:
@@ -175,11 +203,11 @@ class Frontier:
         if asked.relationships is None:
             asked.words = self._relationship_lexical(plan, asked.plan, depth)
 
-    async def _find_words(self, asked: _Asked, depth: int) -> None:
-        """Among those that the process keeps, while the query is embedded."""
+    async def _find_words(self, asked: _Asked, depth: int, *, of_relationships: bool) -> None:
+        """Among those that the process keeps."""
         if asked.evidence is not None:
             asked.lexical = await asked.evidence.lexical(depth)
-        if asked.relationships is not None:
+        if asked.relationships is not None and of_relationships:
             await asked.relationships.find_words(depth)
 
     async def _ask_near(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> bool:
@@ -192,7 +220,7 @@ class Frontier:
         return asked.near is not None
 
     async def _ask_vector(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> None:
-        """The vector branches, of the process or of the database, and what else the process could not answer."""
+        """The vector branch of evidence, of the process or of the database, and the words that the process could not answer."""
         space_plan, vector = asked.plan, embedded.vector
         await self._transaction.enter(space_plan.space.space_id)
         if self._residence is not None and vector is not None:
@@ -201,15 +229,22 @@ class Frontier:
             if asked.lexical is None:
                 asked.lexical = self._evidence_lexical(plan, space_plan, depth)
             if vector is not None and asked.near is None:
-                part_depth, sample = _part_depth(space_plan, depth), plan.policy.sample_parts
+                part_depth, sample = parts_looked_at(space_plan, depth), plan.policy.sample_parts
                 asked.near = await asked.evidence.near(vector, parts=space_plan.parts, part_depth=part_depth, depth=depth, sample=sample)
         if asked.near is None:
             asked.near = self._evidence_vector(plan, space_plan, embedded, depth)
-        if asked.relationships is not None:
-            if asked.relationships.vectors is not None and isinstance(asked.near, Asked):
+
+    async def _ask_relationships(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int, *, find_words: bool) -> None:
+        """The branches of relationships that the process keeps, and the vector branch of the database where it keeps none."""
+        space_plan, held = asked.plan, asked.relationships
+        await self._transaction.enter(space_plan.space.space_id)
+        if held is not None:
+            if held.vectors is not None and isinstance(asked.near, Asked):
                 self._transaction.send()
-            await asked.relationships.find(vector, documents=space_plan.documents, depth=depth)
-        if asked.relationships is None or not asked.relationships.has_near:
+            if find_words:
+                await held.find_words(depth)
+            await held.find(embedded.vector, documents=space_plan.documents, depth=depth)
+        if held is None or not held.has_near:
             asked.meaning = self._relationship_vector(plan, space_plan, embedded, depth)
 
     async def _fetched(self, plan: RetrievalPlan, asked: _Asked, embedded: QueryVector, depth: int) -> Fetched:
@@ -221,9 +256,8 @@ class Frontier:
             asked.words = words if words is not None else self._relationship_lexical(plan, space_plan, depth)
             if held.has_near:
                 asked.meaning = meaning if meaning is not None else self._relationship_vector(plan, space_plan, embedded, depth)
-        return Fetched(
-            await _evidence(space_plan, asked.lexical, asked.near, depth), await _relationships(plan, space_plan, asked.words, asked.meaning, depth)
-        )
+        evidence = asked.branches or await evidence_branches(space_plan, asked.lexical, asked.near, depth)
+        return Fetched(evidence, await relationship_branches(plan, space_plan, asked.words, asked.meaning, depth))
 
     async def _with_turns(self, plan: RetrievalPlan, found: dict[UUID, Fetched]) -> dict[UUID, Fetched]:
         """The candidates' places in their sessions, where the contract looks at them and the space or the query has any."""
@@ -238,7 +272,7 @@ class Frontier:
             for space_id, turns in asked.items():
                 evidence = found[space_id].evidence
                 if evidence is not None:
-                    found[space_id] = replace(found[space_id], evidence=_with_turns(plan, evidence, await turns.fetchall()))
+                    found[space_id] = replace(found[space_id], evidence=with_turns(plan, evidence, await turns.fetchall()))
         return found
 
     def _evidence_turns(self, plan: RetrievalPlan, evidence: EvidenceBranches) -> Asked[TupleRow]:
@@ -263,7 +297,7 @@ class Frontier:
     def _evidence_vector(self, plan: RetrievalPlan, space_plan: SpacePlan, embedded: QueryVector, depth: int) -> Asked[TupleRow] | None:
         if embedded.vector is None:
             return None
-        part_depth = _part_depth(space_plan, depth)
+        part_depth = parts_looked_at(space_plan, depth)
         statement = _frontier(plan, space_plan)["evidence_vector"]
         if (index := space_plan.evidence_index) is not None and not plan.intent.filter.narrows_evidence:
             near = NEAR if _is_gated(plan, space_plan) else OPEN_NEAR
@@ -311,7 +345,7 @@ class Frontier:
             return None
         statement = _frontier(plan, space_plan)["relationship_vector"]
         if (index := space_plan.relationship_index) is not None:
-            statement = self._by_index(index, OPEN_NEAR["relationship_vector"], _near(plan, depth), space_plan.generation) or statement
+            statement = self._by_index(index, OPEN_NEAR["relationship_vector"], documents_looked_at(plan, depth), space_plan.generation) or statement
         return self._ask(
             of_contract(statement, space_plan.contract_id),
             **view_parameters(plan.intent.view),
@@ -319,15 +353,9 @@ class Frontier:
             entity_ids=list(plan.intent.expand_from_entity_ids),
             **filter_parameters(plan.intent.filter),
             generation=space_plan.generation,
-            near=_near(plan, depth),
+            near=documents_looked_at(plan, depth),
             depth=depth,
         )
-
-
-def _near(plan: RetrievalPlan, depth: int) -> int:
-    """Documents whose relationships are looked up. A filter or another time may refuse most of them, so then it is all."""
-    selective = plan.intent.expand_from_entity_ids or plan.intent.filter.narrows_relationships or not plan.intent.view.is_present
-    return _ALL if selective else depth * DOCUMENTS_PER_RELATIONSHIP
 
 
 def _frontier(plan: RetrievalPlan, space_plan: SpacePlan) -> dict[str, LiteralString]:
@@ -348,51 +376,7 @@ async def _is_there(vector: Awaitable[QueryVector]) -> bool:
     return isinstance(vector, asyncio.Future) and vector.done()
 
 
-async def _rows(source: Rows) -> Sequence[TupleRow]:
-    if source is None:
-        return []
-    return await source.fetchall() if isinstance(source, Asked) else source
-
-
-def _with_turns(plan: RetrievalPlan, evidence: EvidenceBranches, rows: Sequence[TupleRow]) -> EvidenceBranches:
-    if plan.reads_hints:
-        said = {key.int: Utterance(*of_it) for key, *of_it in rows}
-        return replace(evidence, scale=replace(evidence.scale, said=said))
-    turns = {key.int: (session, sequence) for key, session, sequence in rows}
-    return replace(evidence, scale=replace(evidence.scale, turns=turns))
-
-
-def _part_depth(space_plan: SpacePlan, depth: int) -> int:
-    """Parts a vector branch looks at."""
-    return depth if space_plan.parts <= space_plan.texts else depth * PARTS_PER_EVIDENCE
-
-
 def _bound_place(parts: int, part_depth: int, sample: int) -> int:
     """Which of the sample, in order of nearness, bounds the search; 0 where a bound would save little."""
     place = max(_LEAST_PLACE, ceil(sample * _EXPECTED * part_depth / max(parts, 1)))
     return place if 2 * place <= sample <= parts else 0
-
-
-async def _evidence(space_plan: SpacePlan, lexical: Rows, near: Rows | Near, depth: int) -> EvidenceBranches:
-    """A vector branch is also cut when the parts it looked at were not all there are."""
-    first, (second, scale) = await _rows(lexical), near if isinstance(near, tuple) else _split_near(await _rows(near))
-    cut = max(len(first), len(second)) >= depth or (near is not None and space_plan.parts > _part_depth(space_plan, depth))
-    mean, deviation = scale if second else (None, None)
-    return EvidenceBranches(
-        cast(Sequence[BranchHit], first), cast(Sequence[BranchHit], second), full=cut, scale=SpaceScale(space_plan.texts, mean, deviation)
-    )
-
-
-def _split_near(rows: Sequence[TupleRow]) -> Near:
-    """The hits of a vector branch, and the mean and the deviation that stand in each row."""
-    return [row[:3] for row in rows], Moments(*rows[0][3:]) if rows else Moments(None, None)
-
-
-async def _relationships(plan: RetrievalPlan, space_plan: SpacePlan, lexical: Rows, near: Rows, depth: int) -> RelationshipBranches:
-    """A vector branch is also cut when the documents it looked at were not all there are."""
-    first, second = await _rows(lexical), await _rows(near)
-    if space_plan.relationships_failed:
-        return RelationshipBranches(failed=True)
-    unseen = near is not None and space_plan.relationship_vector and space_plan.documents > _near(plan, depth)
-    cut = max(len(first), len(second)) >= depth or unseen
-    return RelationshipBranches(cast(Sequence[RelationshipHit], first), cast(Sequence[RelationshipHit], second), full=cut)

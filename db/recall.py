@@ -36,7 +36,7 @@ from commonlore.domain.recall.filters import NO_FILTER
 from commonlore.domain.recall.hypothesis import HypothesisRow, Touched
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPlan, SpacePlan, SpaceStatistics
 from commonlore.domain.recall.result import EvidenceRow, RelationshipRow
-from commonlore.domain.recall.snapshot import Fetched, KnownCoverage
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, Foresight, KnownCoverage
 from commonlore.domain.tenancy.actor import Actor, Space
 from commonlore.domain.tenancy.key import PresentedKey
 from commonlore.domain.time import Clock, TemporalView
@@ -112,6 +112,7 @@ class PostgresRecallSnapshot:
         self.statistics_ahead: list[tuple[Space, Asked[DictRow]]] = []
         # Rows of groups that were read before they were asked for, none for one without members.
         self._ahead: dict[Space, dict[str, list[DictRow]]] = {}
+        self._rows_ahead: RowsAhead | None = None
 
     def narrow(self, names: Sequence[str]) -> None:
         """From here on the caller has no other spaces than these.
@@ -169,8 +170,11 @@ class PostgresRecallSnapshot:
         await self._transaction.connection.execute(f"rollback to savepoint {savepoint}")
         self._transaction.forget_space()
 
-    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
-        return await self._frontier.fetch(plan, vector, depth=depth)
+    async def fetch(
+        self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int, foresight: Foresight | None = None
+    ) -> dict[UUID, Fetched]:
+        self._rows_ahead = RowsAhead(self, plan.intent, foresight) if foresight is not None else None
+        return await self._frontier.fetch(plan, vector, depth=depth, rows=self._rows_ahead)
 
     async def hydrate_evidence(
         self,
@@ -179,37 +183,43 @@ class PostgresRecallSnapshot:
         *,
         foresee: Callable[[], Mapping[Space, Sequence[str]]] | None = None,
     ) -> dict[UUID, EvidenceRow]:
-        beside = list[tuple[Space, Sequence[str], Asked[DictRow]]]()
+        ahead, self._rows_ahead = self._rows_ahead, None
+        if ahead is not None and ahead.is_read(wanted):
+            rows = [row for asked in ahead.evidence for row in await asked.fetchall()]
+        else:
+            ahead = RowsAhead(self, intent)
 
-        def ask(space: Space) -> Asked[DictRow]:
-            hits = wanted[space]
-            pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
-            return self._transaction.ask(
-                _rows_in(intent.view)["hydrate_evidence"],
-                **view_parameters(intent.view),
-                withheld=self.actor.unclaimed_evidence == "withheld",
-                equivalents=_EQUIVALENTS + 1,
-                evidence_ids=list(hits),
-                wanted_ids=[key for key, _ in pairs],
-                wanted_parts=[number for _, number in pairs],
-            )
+            async def ask_groups() -> None:
+                """While the database is at the evidence it is found out which groups."""
+                if foresee is not None:
+                    self._transaction.send()
+                    await ahead.ask(foresee())
 
-        async def ask_beside() -> None:
-            """While the database is at the evidence it is found out which groups, those of the space that is open first."""
-            if foresee is None:
-                return
-            self._transaction.send()
-            for space, groups in sorted(foresee().items(), key=lambda found: found[0].space_id != self._transaction.open_space):
-                await self._transaction.enter(space.space_id)
-                beside.append((space, groups, self._ask_groups(intent, groups)))
-
-        rows = await self._hydrated(wanted, ask, ask_beside)
-        for space, groups, asked in beside:
+            rows = await self._hydrated(wanted, lambda space: self.ask_evidence(intent, wanted[space]), ask_groups)
+        for space, groups, asked in ahead.groups:
             if asked.is_read:
                 self._ahead[space] = by_group(groups, await asked.fetchall())
         return {row["evidence_id"]: evidence_row(row) for row in rows}
 
-    def _ask_groups(self, intent: RecallIntent, groups: Sequence[str]) -> Asked[DictRow]:
+    async def enter(self, space: Space) -> None:
+        """As the transaction's."""
+        await self._transaction.enter(space.space_id)
+
+    def ask_evidence(self, intent: RecallIntent, hits: Mapping[UUID, Sequence[int]]) -> Asked[DictRow]:
+        """Of the open space, in a pipeline."""
+        pairs = [(key, number) for key, numbers in hits.items() for number in part_numbers(numbers, _MANY)]
+        return self._transaction.ask(
+            _rows_in(intent.view)["hydrate_evidence"],
+            **view_parameters(intent.view),
+            withheld=self.actor.unclaimed_evidence == "withheld",
+            equivalents=_EQUIVALENTS + 1,
+            evidence_ids=list(hits),
+            wanted_ids=[key for key, _ in pairs],
+            wanted_parts=[number for _, number in pairs],
+        )
+
+    def ask_groups(self, intent: RecallIntent, groups: Sequence[str]) -> Asked[DictRow]:
+        """As `ask_evidence`."""
         parameters = {**view_parameters(intent.view), "groups": list(groups), "generation": self._generation}
         return self._transaction.ask(_rows_in(intent.view)["hydrate_groups"], **parameters)
 
@@ -256,7 +266,7 @@ class PostgresRecallSnapshot:
             found |= {group: ahead[group] for group in groups if group in ahead}
             if missing := [group for group in groups if group not in ahead]:
                 others[space] = missing
-        for row in await self._hydrated(others, lambda space: self._ask_groups(intent, others[space])) if others else ():
+        for row in await self._hydrated(others, lambda space: self.ask_groups(intent, others[space])) if others else ():
             found.setdefault(row["semantic_group_key"], []).append(row)
         return {group: [relationship_row(row) for row in rows] for group, rows in found.items()}
 
@@ -313,6 +323,37 @@ class PostgresRecallSnapshot:
                 raise _hydration_failed(error) from error
             self.lost_spaces.add(space.space_id)
             raise _PrivatePartLost from error
+
+
+class RowsAhead:
+    """Rows that are asked for before `hydrate_evidence` wants them, or beside those that it wants. It changes no answer."""
+
+    def __init__(self, snapshot: PostgresRecallSnapshot, intent: RecallIntent, foresight: Foresight | None = None) -> None:
+        self._snapshot, self._intent, self._foresight = snapshot, intent, foresight
+        self._wanted: Mapping[Space, Mapping[UUID, Sequence[int]]] = {}
+        self.evidence: list[Asked[DictRow]] = []
+        self.groups: list[tuple[Space, Sequence[str], Asked[DictRow]]] = []
+
+    def is_read(self, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> bool:
+        """Whether it is these rows that were asked for, and none failed."""
+        return self.evidence != [] and self._wanted == wanted and all(asked.is_read for asked in self.evidence)
+
+    async def ask_evidence(self, found: Mapping[UUID, EvidenceBranches]) -> None:
+        if self._foresight is not None:
+            self._wanted = self._foresight.evidence(found)
+        for space, hits in self._wanted.items():
+            await self._snapshot.enter(space)
+            self.evidence.append(self._snapshot.ask_evidence(self._intent, hits))
+
+    async def ask_groups(self, found: Mapping[UUID, Fetched]) -> None:
+        if self._foresight is not None:
+            await self.ask(self._foresight.groups(found))
+
+    async def ask(self, groups: Mapping[Space, Sequence[str]]) -> None:
+        """Of relationships."""
+        for space, keys in groups.items():
+            await self._snapshot.enter(space)
+            self.groups.append((space, keys, self._snapshot.ask_groups(self._intent, keys)))
 
 
 class _PrivatePartLost(Exception):

@@ -6,9 +6,10 @@ always the beginning of the lane for a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import is_
 from uuid import UUID
 
 from commonlore.domain.degradation import Degradation
@@ -19,7 +20,7 @@ from commonlore.domain.recall.gate import admit
 from commonlore.domain.recall.relationship_lane import foresee_groups
 from commonlore.domain.recall.rerank import BLOCK, Ranked, rerank
 from commonlore.domain.recall.result import EvidenceItem, EvidenceRow, SupportPath
-from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, RelationshipBranches
 from commonlore.domain.recall.state import RecallState
 from commonlore.domain.tenancy.actor import Space
 
@@ -32,6 +33,10 @@ class Kept:
     row: EvidenceRow
     hits: tuple[int, ...]
     paths: tuple[SupportPath, ...]
+
+
+# The space, the id, and the parts that were hit.
+_Candidate = tuple[Space, UUID, tuple[int, ...]]
 
 
 @dataclass(slots=True)
@@ -101,25 +106,57 @@ def _ranked(kept: Kept, spaces: Mapping[UUID, int]) -> Ranked:
 
 async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -> None:
     """Go on with the candidates that were not considered yet. Equal texts of one space take one slot."""
-    with state.record.step("rank"):
-        ranked = rank_evidence(state, fetched)
-    with state.record.step("fuse_spaces"):
-        order = ((space, key) for space, key in fuse_evidence(state, fetched, ranked) if (space.space_id, key.int) not in lane.considered)
-        hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
+    order = (entry for entry in _in_order(state, fetched) if (entry[0].space_id, entry[1].int) not in lane.considered)
     size = lane.wanted - len(lane.kept)
     while len(lane.kept) < lane.wanted and (batch := list(islice(order, size))):
         size *= 2  # where many are refused, a round trip for each place would add up
-        await _admit(state, lane, [(space, key, _parts_of(key, hits[space.space_id])) for space, key in batch], fetched)
+        await _admit(state, lane, batch, fetched)
     del lane.kept[lane.wanted :]
 
 
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """`Foresight` of a recall: the rows of its first candidates, and of the groups that are likely to be shown."""
+
+    state: RecallState
+
+    def evidence(self, found: Mapping[UUID, EvidenceBranches]) -> dict[Space, dict[UUID, Sequence[int]]]:
+        fetched = {space_id: Fetched(branches, RelationshipBranches()) for space_id, branches in found.items()}
+        return _by_space(islice(_in_order(self.state, fetched), _wanted(self.state)))
+
+    def groups(self, found: Mapping[UUID, Fetched]) -> dict[Space, list[str]]:
+        return foresee_groups(self.state, found)
+
+
+def _in_order(state: RecallState, fetched: Mapping[UUID, Fetched]) -> Iterator[_Candidate]:
+    """The candidates of all spaces, best first, each with the parts that were hit."""
+    with state.record.step("rank"):
+        ranked = rank_evidence(state, fetched)
+    with state.record.step("fuse_spaces"):
+        hits = {space_id: _hit_parts(found.evidence or EvidenceBranches()) for space_id, found in fetched.items()}
+        order = fuse_evidence(state, fetched, ranked)
+    return ((space, key, _parts_of(key, hits[space.space_id])) for space, key in order)
+
+
+def _by_space(batch: Iterable[_Candidate]) -> dict[Space, dict[UUID, Sequence[int]]]:
+    wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
+    for space, key, parts in batch:
+        wanted.setdefault(space, {})[key] = parts
+    return wanted
+
+
 def rank_evidence(state: RecallState, fetched: Mapping[UUID, Fetched]) -> list[list[tuple[Space, UUID]]]:
-    """The candidates of each space, best first, in the order of the spaces."""
+    """The candidates of each space, best first, in the order of the spaces. What was ranked last is not ranked again."""
     contract = EVIDENCE_CONTRACTS[state.policy.evidence_contract]
-    found = [(plan.space, fetched[plan.space.space_id].evidence or EvidenceBranches()) for plan in state.plan.spaces]
-    if state.plan.reads_hints:
-        found = [(space, replace(branches, scale=replace(branches.scale, hints=state.intent.hints))) for space, branches in found]
-    return [[(space, key) for key in contract(branches.lexical, branches.vector, branches.scale)] for space, branches in found]
+    found = [fetched[plan.space.space_id].evidence or EvidenceBranches() for plan in state.plan.spaces]
+    if state.ranked_evidence is not None and all(map(is_, state.ranked_evidence[0], found)):
+        return state.ranked_evidence[1]
+    ranked = []
+    for plan, branches in zip(state.plan.spaces, found, strict=True):
+        scale = replace(branches.scale, hints=state.intent.hints) if state.plan.reads_hints else branches.scale
+        ranked.append([(plan.space, key) for key in contract(branches.lexical, branches.vector, scale)])
+    state.ranked_evidence = found, ranked
+    return ranked
 
 
 def fuse_evidence(

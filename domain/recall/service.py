@@ -4,9 +4,9 @@
     -> cover_known -> fill_community_lane (seed, fill) -> fill_relationship_lane (group, subtract, fall back) -> fill_conflict_lane
     -> fill_hypothesis_lane -> conclude
 
-Evidence is ranked and cut before relationships are looked at, so that no relationship can change it: which groups may be
-wanted is only foreseen, so that their rows come in the round trip of the evidence's. Every step but the
-snapshot's own methods is a pure function.
+Evidence is ranked and cut before relationships are looked at, so that no relationship can change it: which rows will be
+wanted first is only foreseen (`FirstRows`), so that they come in fewer round trips. Every step but the snapshot's own
+methods is a pure function.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from commonlore.domain.degradation import Degradation, SearchState, combine
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.community_lane import fill_community_lane
 from commonlore.domain.recall.conflict_lane import fill_conflict_lane
-from commonlore.domain.recall.evidence_lane import fill_evidence_lane
+from commonlore.domain.recall.evidence_lane import FirstRows, fill_evidence_lane
 from commonlore.domain.recall.explain import explain
 from commonlore.domain.recall.hypothesis_lane import fill_hypothesis_lane
 from commonlore.domain.recall.plan import QueryVector, RecallIntent, SpaceStatistics, make_plan, parse_intent
@@ -61,7 +61,7 @@ async def recall(
         plan = make_plan(intent, statistics, policy)
     record.keeps_fetches = request.trace
     state = RecallState(snapshot, request, intent, policy, vector, plan, record)
-    fetched = await state.fetch(policy.depth_rows, lane="both")
+    fetched = await state.fetch(policy.depth_rows, lane="both", foresight=FirstRows(state))
     results = await fill_evidence_lane(state, fetched)
     await cover_known(state)
     communities = await fill_community_lane(state, fetched)

@@ -53,6 +53,18 @@ class KnownCoverage:
     groups: frozenset[str]
 
 
+class Foresight(Protocol):
+    """What will be wanted first of a search that is not over. It changes no answer."""
+
+    def evidence(self, found: Mapping[UUID, EvidenceBranches]) -> Mapping[Space, Mapping[UUID, Sequence[int]]]:
+        """What `hydrate_evidence` will be asked for, once the evidence of every space is found; by space id."""
+        ...
+
+    def groups(self, found: Mapping[UUID, Fetched]) -> Mapping[Space, Sequence[str]]:
+        """What `hydrate_groups` will likely be asked for, of the same evidence and the relationships; the mapping that `fetch` returns."""
+        ...
+
+
 class RecallSnapshot(Protocol):
     """One state of the database, for one actor. Ids and rows of other spaces or teams never leave it.
 
@@ -64,8 +76,10 @@ class RecallSnapshot(Protocol):
 
     async def read_statistics(self, intent: RecallIntent) -> list[tuple[Space, SpaceStatistics]]: ...
 
-    async def fetch(self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
-        """By space id. `vector` is awaited only after the lexical branches were asked."""
+    async def fetch(
+        self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int, foresight: Foresight | None = None
+    ) -> dict[UUID, Fetched]:
+        """By space id. `vector` is awaited only after the lexical branches were asked. With `foresight` rows may be read in the same round trip."""
         ...
 
     async def hydrate_evidence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from commonlore.domain.recall.plan import QueryVector, RecallIntent, RetrievalPl
 from commonlore.domain.recall.record import FetchFor, Recorder
 from commonlore.domain.recall.request import RecallRequest
 from commonlore.domain.recall.rerank import Moved
-from commonlore.domain.recall.snapshot import Fetched, RecallSnapshot
+from commonlore.domain.recall.snapshot import EvidenceBranches, Fetched, Foresight, RecallSnapshot
 from commonlore.domain.tenancy.actor import Space
 
 
@@ -34,13 +34,15 @@ class RecallState:
     nested: set[str] = field(default_factory=set)
     # Whether a hydration took along the groups that the relationship lane is likely to want; the first does.
     has_foreseen: bool = False
+    # The candidates of each space that were ranked last, and their order.
+    ranked_evidence: tuple[Sequence[EvidenceBranches], list[list[tuple[Space, UUID]]]] | None = None
     # The ranked groups of the fetch that was ranked last.
     ranked: tuple[Mapping[UUID, Fetched], list[tuple[Space, str]]] | None = None
     # What the rerank put before others, by evidence id, with places in the whole lane from 0.
     moves: dict[UUID, list[Moved]] = field(default_factory=dict)
 
-    async def fetch(self, depth: int, *, lane: FetchFor) -> dict[UUID, Fetched]:
+    async def fetch(self, depth: int, *, lane: FetchFor, foresight: Foresight | None = None) -> dict[UUID, Fetched]:
         with self.record.step("fetch"):
-            fetched = await self.snapshot.fetch(self.plan, self.vector, depth=depth)
+            fetched = await self.snapshot.fetch(self.plan, self.vector, depth=depth, foresight=foresight)
         self.record.note_fetch(lane, depth, fetched)
         return fetched

@@ -206,8 +206,8 @@ _INVARIANTS = (
         "evidence-waits-for-relationships",
         "13: evidence is not searched until the relationships' generation is current",
         "domain/recall/evidence_lane.py",
-        "found = [(plan.space, fetched[plan.space.space_id].evidence or EvidenceBranches())",
-        "found = [(plan.space, (fetched[plan.space.space_id].evidence if plan.relationship_vector else None) or EvidenceBranches())",
+        "    found = [fetched[plan.space.space_id].evidence or EvidenceBranches() for",
+        "    found = [(fetched[plan.space.space_id].evidence if plan.relationship_vector else None) or EvidenceBranches() for",
         "evidence_is_independent_of_relationship_generations",
     ),
     _ranking(
@@ -333,8 +333,8 @@ _RELIABLE_RECALL = (
         "depth-is-count",
         "depth is not count: the limit is the depth",
         "domain/recall/service.py",
-        'state.fetch(policy.depth_rows, lane="both")',
-        'state.fetch(request.limit, lane="both")',
+        'state.fetch(policy.depth_rows, lane="both"',
+        'state.fetch(request.limit, lane="both"',
         "depth_is_not_count",
     ),
     _reliable(

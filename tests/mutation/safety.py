@@ -257,6 +257,14 @@ _KEPT = (
         ("tests/integration/memory/test_recall.py::test_groups_come_with_the_evidence_and_only_the_others_are_asked_for",),
     ),
     Mutation(
+        "rows-of-other-candidates",
+        "recall: rows that were read ahead are taken for others",
+        "db/recall.py",
+        "self.evidence != [] and self._wanted == wanted and all(",
+        "self.evidence != [] and all(",
+        (f"{_RESIDENT}rows_that_were_read_ahead_are_taken_where_they_are_wanted_alone",),
+    ),
+    Mutation(
         "unfolded-words-forgotten",
         "recall: a text that no worker folded yet is not found by its words",
         "db/resident_reading.py",

@@ -108,7 +108,7 @@ class ModelSnapshot:
     async def read_histories(self, *_: object, **__: object) -> list[Any]:
         return []
 
-    async def fetch(self, plan: Any, vector: Awaitable[QueryVector], *, depth: int) -> dict[UUID, Fetched]:
+    async def fetch(self, plan: Any, vector: Awaitable[QueryVector], *, depth: int, **_: object) -> dict[UUID, Fetched]:
         await vector
         return {space.space_id: self._fetched(number, plan.intent, depth) for number, space in enumerate(SPACES)}
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -17,7 +18,7 @@ from commonlore.db.assemble import assemble
 from commonlore.db.frontier import Frontier
 from commonlore.db.last_read import SpacesLastRead
 from commonlore.db.pipeline import Pipeline
-from commonlore.db.recall import recall_snapshot
+from commonlore.db.recall import PostgresRecallSnapshot, recall_snapshot
 from commonlore.db.residence import Residence
 from commonlore.db.resident import BlockName
 from commonlore.db.resident_words import KeptWords
@@ -25,6 +26,7 @@ from commonlore.db.settings import read_settings
 from commonlore.domain.policy import RankingPolicy
 from commonlore.domain.recall.plan import QueryVector, make_plan, parse_intent
 from commonlore.domain.recall.request import RecallRequest
+from commonlore.domain.tenancy.actor import Space
 from tests.support.databases import TestDatabase
 from tests.support.folding import folding
 from tests.support.identity import administer, an_admin
@@ -320,7 +322,8 @@ async def test_relationships_that_count_no_more_take_no_place_among_the_candidat
 
 
 async def test_a_recall_of_a_kept_space_makes_three_round_trips(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key and all that the process lacks, the rows of what was found, COMMIT; also where some words were not folded yet."""
+    """The key and all that the process lacks, the rows of what was found, COMMIT; also where some words were not folded yet. Rows of evidence are
+    asked for before relationships are ranked."""
     chooser = random.Random(23)
     ann = await memory.key()
     changes = Changes(memory, ann, chooser)
@@ -337,12 +340,49 @@ async def test_a_recall_of_a_kept_space_makes_three_round_trips(memory: Memory, 
         trips.append(len(self._sent))
         await receive(self, until)
 
+    async def asked(*_: object) -> list[Any]:
+        raise AssertionError("the rows were not asked for while relationships were ranked")
+
     receive = Pipeline.receive
     monkeypatch.setattr(Pipeline, "receive", counted)
-    found = await memory.recall(ann, "pelican quartz", limit=3)
+    monkeypatch.setattr(PostgresRecallSnapshot, "_hydrated", asked)
+    found = await memory.recall(ann, "pelican quartz", limit=3, relationship_limit=2)
 
     assert 3 == len([sent for sent in trips if sent])
-    assert 3 == len(found["results"])
+    assert (3, 2) == (len(found["results"]), len(found["related_relationships"]))
+
+
+async def test_rows_that_were_read_ahead_are_taken_where_they_are_wanted_alone(memory: Memory) -> None:
+    """Somebody else's foresight: other rows than the lane wants."""
+    chooser = random.Random(29)
+    ann = await memory.key()
+    ids = await a_warm_space(memory, ann, chooser)
+    adapters, request = replace(memory.adapters, policy=RankingPolicy()), RecallRequest(query="pelican quartz")
+    intent, vector = parse_intent(request), await vector_of(memory.adapters.embedder, request.query)
+    asked: list[int] = []
+
+    class Mistaken:
+        def __init__(self, space: Space) -> None:
+            self.space = space
+
+        def evidence(self, found: object) -> dict[Space, dict[UUID, tuple[int, ...]]]:
+            asked.append(1)
+            return {self.space: {UUID(ids[0]): (0,)}}
+
+        def groups(self, found: object) -> dict[Space, list[str]]:
+            return {self.space: ["sg:" + 64 * "0"]}
+
+    async with recall_snapshot(
+        adapters.pool, ann.key, clock=adapters.clock, timeout_ms=10_000, intent=intent, last_read=SpacesLastRead(), residence=adapters.residence
+    ) as snapshot:
+        statistics = await snapshot.read_statistics(intent)
+        plan = make_plan(intent, statistics, adapters.policy)
+        (space,) = [found.space for found in plan.spaces]
+        for wanted in ({UUID(ids[0]): (0,)}, {UUID(ids[1]): (0,), UUID(ids[2]): (0,)}):
+            await snapshot.fetch(plan, ready(vector), depth=200, foresight=Mistaken(space))
+            rows = await snapshot.hydrate_evidence(intent, {space: wanted})
+            assert set(wanted) == set(rows)
+    assert [1, 1] == asked
 
 
 async def test_words_that_a_process_keeps_are_not_read_again(memory: Memory) -> None:
