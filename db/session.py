@@ -94,12 +94,12 @@ class TeamTransaction:
         self.space_epoch: int | None = None
         self.noted = Noted()
         self.began: datetime | None = None  # the instant at which the key was checked
-        self.open_space: UUID | None = None  # `enter` and `forget_space` set it
+        self._open_space: UUID | None = None
         self._pipeline: Pipeline | None = None
 
     def forget_space(self) -> None:
         """After a rollback to a savepoint the setting may be an older one: the next `enter` sets it again."""
-        self.open_space = None
+        self._open_space = None
 
     async def enter(self, space_id: UUID) -> None:
         """Open one space for the statements that follow; the one that was open is closed.
@@ -107,9 +107,9 @@ class TeamTransaction:
         In a pipeline this costs no round trip of its own. The policies get the epoch from the database, the statements'
         own predicates from what authentication read: two locks with a key each.
         """
-        if self.open_space == space_id:
+        if self._open_space == space_id:
             return
-        self.open_space = space_id
+        self._open_space = space_id
         self.space_epoch = self.epochs.get(space_id)
         parameters = {"team_id": self.team_id, "space_id": space_id}
         if self._pipeline is not None:
@@ -119,7 +119,7 @@ class TeamTransaction:
 
     async def enter_erased(self, erasure_id: UUID, space_epoch: int) -> None:
         """Open an epoch that an erasure of the team reaches into, ended or not; any other leaves all closed."""
-        self.open_space = None
+        self._open_space = None
         self.space_epoch = space_epoch
         parameters = {"team_id": self.team_id, "erasure_id": erasure_id, "epoch": space_epoch}
         await self.connection.execute(_SQL["enter_erased"], parameters)

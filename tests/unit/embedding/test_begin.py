@@ -68,6 +68,27 @@ async def test_an_embedder_that_does_not_tell_is_waited_for() -> None:
     assert (await begun(Turning().embed_query("porter"))).done()
 
 
+@pytest.mark.usefixtures("patient")
+async def test_whoever_is_cancelled_meanwhile_embeds_nothing() -> None:
+    embedding: list[asyncio.Task[Vectors]] = []
+    here = asyncio.Event()
+
+    class Endless(HashEmbedder):
+        async def embed_query(self, text: str) -> Vectors:
+            current = asyncio.current_task()
+            assert current is not None
+            embedding.append(current)
+            here.set()
+            return await asyncio.Event().wait() or self.vector(text)
+
+    waiting = asyncio.ensure_future(begun(Endless().embed_query("porter")))
+    await here.wait()
+    waiting.cancel()
+    await asyncio.wait((waiting, embedding[0]))
+    assert waiting.cancelled()
+    assert embedding[0].cancelled()
+
+
 async def test_nobody_waits_long_for_a_thread_that_is_not_free() -> None:
     embedder = ThreadedEmbedder()
     first = await begun(embedder.embed_query("porter"))
