@@ -1,7 +1,8 @@
 """What of a space counts no more, as the open snapshot has it: what the process keeps of the space is ranked without it.
 
-Nothing that is kept outlives its row: an erasure takes the words and the vectors of what it deletes before the row itself, so a snapshot in
-which the row is gone has other words and fewer vectors than those that are kept.
+Rows that an erasure hides are in no statement's sight, though their words and vectors are there until a worker comes: until it is done nobody
+can name them, and the candidates are asked for. After it nothing that is kept outlives its row, since words and vectors go before the row:
+a snapshot in which it is gone has other words and fewer vectors than those that are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ID = np.dtype("V16")
 
 
 class Refused(NamedTuple):
-    """Bytes of the ids of what counts no more; None where that is too much, or on its way out of the database."""
+    """Bytes of the ids of what counts no more; None where that is too much, or nobody can say it."""
 
     texts: frozenset[bytes] | None
     relationships: frozenset[bytes] | None
@@ -39,7 +40,7 @@ class SpaceGate:
         """Read once, as early as it comes."""
         if self._read is None:
             ((texts, is_erasing, relationships),) = await self.asked.fetch_early()
-            self._read = Refused(None if is_erasing else _ids(texts), _ids(relationships))
+            self._read = Refused(None, None) if is_erasing else Refused(_ids(texts), _ids(relationships))
         return self._read
 
 

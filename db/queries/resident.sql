@@ -142,7 +142,8 @@ where d.generation = %(generation)s::int
 group by h.term, d.sign;
 
 -- name: read_gate
--- What of the space counts no more, in one row: texts and relationships, at most `most` of each; `is_erasing`: one of the texts is being erased.
+-- What of the space counts no more, in one row: texts and relationships, at most `most` of each. `is_erasing`: an erasure that is not done reaches into
+-- the space; what it hides is not among these, and no policy shows it.
 select
     (select string_agg(uuid_send(x.evidence_id), '') from (
         select x.evidence_id from commonlore.evidence_exclusion x
@@ -150,10 +151,12 @@ select
           and x.space_epoch = %(space_epoch)s::bigint -- tenant
         limit %(most)s::int
      ) x) as texts,
-    exists (select from commonlore.evidence_exclusion x
-            where x.reason = 'erased'
-              and x.team_id = %(team_id)s::uuid -- tenant
-              and x.space_epoch = %(space_epoch)s::bigint -- tenant
+    exists (select from commonlore.erasure e
+            join commonlore.erasure_scope s on s.team_id = e.team_id and s.erasure_id = e.erasure_id
+            where e.state not in ('done', 'restored')
+              and e.team_id = %(team_id)s::uuid -- tenant
+              and s.team_id = %(team_id)s::uuid -- tenant
+              and s.space_epoch = %(space_epoch)s::bigint -- tenant
            ) as is_erasing,
     (select string_agg(uuid_send(w.relationship_id), '') from (
         select r.relationship_id from commonlore.relationship r

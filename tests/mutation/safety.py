@@ -225,6 +225,14 @@ _KEPT = (
         (f"{_RESIDENT}relationships_that_count_no_more_take_no_place_among_the_candidates",),
     ),
     Mutation(
+        "hidden-relationships-kept",
+        "recall: what an erasure hides takes a place among the candidates until a worker deletes it",
+        "db/resident_gate.py",
+        "Refused(None, None) if is_erasing else Refused(",
+        "Refused(",
+        ("tests/integration/erasure/test_derived.py::test_documents_postings_and_vectors_follow",),
+    ),
+    Mutation(
         "fewer-were-nearest",
         "recall: a search has as many of the nearest as the one before it asked for",
         "db/resident.py",

@@ -244,6 +244,7 @@ def test_what_counts_no_more_is_read_without_what_counts(serving: psycopg.Connec
     assert ("Index Scan", "relationship_not_counting") == (refused["Node Type"], refused["Index Name"])
     assert [0, 0] == [scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) for scan in (refused, of_owners)]
     assert {"evidence_exclusion_pkey"} == {scan["Index Name"] for scan in scans(nodes, "evidence_exclusion")}
+    assert {"erasure_not_done"} == {scan["Index Name"] for scan in scans(nodes, "erasure")}
 
 
 @pytest.mark.parametrize("statement", ["read_evidence_words", "read_relationship_words"])
