@@ -173,33 +173,27 @@ class PostgresRecallSnapshot:
     async def fetch(
         self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int, foresight: Foresight | None = None
     ) -> dict[UUID, Fetched]:
-        self._rows_ahead = RowsAhead(self, plan.intent, foresight) if foresight is not None else None
-        return await self._frontier.fetch(plan, vector, depth=depth, rows=self._rows_ahead)
+        ahead = self._rows_ahead = RowsAhead(self, plan.intent, foresight) if foresight is not None else None
+        found = await self._frontier.fetch(plan, vector, depth=depth, rows=ahead)
+        if ahead is not None:
+            ahead.found = found
+        return found
 
-    async def hydrate_evidence(
-        self,
-        intent: RecallIntent,
-        wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
-        *,
-        foresee: Callable[[], Mapping[Space, Sequence[str]]] | None = None,
-    ) -> dict[UUID, EvidenceRow]:
+    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
         ahead, self._rows_ahead = self._rows_ahead, None
         if ahead is not None and ahead.is_read(wanted):
             rows = [row for asked in ahead.evidence for row in await asked.fetchall()]
         else:
-            ahead = RowsAhead(self, intent)
-
-            async def ask_groups() -> None:
-                """While the database is at the evidence it is found out which groups."""
-                if foresee is not None:
-                    self._transaction.send()
-                    await ahead.ask(foresee())
-
+            ask_groups = ahead.ask_groups_late if ahead is not None else None
             rows = await self._hydrated(wanted, lambda space: self.ask_evidence(intent, wanted[space]), ask_groups)
-        for space, groups, asked in ahead.groups:
+        for space, groups, asked in ahead.groups if ahead is not None else ():
             if asked.is_read:
                 self._ahead[space] = by_group(groups, await asked.fetchall())
         return {row["evidence_id"]: evidence_row(row) for row in rows}
+
+    def send(self) -> None:
+        """As the transaction's."""
+        self._transaction.send()
 
     async def enter(self, space: Space) -> None:
         """As the transaction's."""
@@ -328,9 +322,10 @@ class PostgresRecallSnapshot:
 class RowsAhead:
     """Rows that are asked for before `hydrate_evidence` wants them, or beside those that it wants. It changes no answer."""
 
-    def __init__(self, snapshot: PostgresRecallSnapshot, intent: RecallIntent, foresight: Foresight | None = None) -> None:
+    def __init__(self, snapshot: PostgresRecallSnapshot, intent: RecallIntent, foresight: Foresight) -> None:
         self._snapshot, self._intent, self._foresight = snapshot, intent, foresight
         self._wanted: Mapping[Space, Mapping[UUID, Sequence[int]]] = {}
+        self.found: Mapping[UUID, Fetched] = {}
         self.evidence: list[Asked[DictRow]] = []
         self.groups: list[tuple[Space, Sequence[str], Asked[DictRow]]] = []
 
@@ -339,21 +334,21 @@ class RowsAhead:
         return self.evidence != [] and self._wanted == wanted and all(asked.is_read for asked in self.evidence)
 
     async def ask_evidence(self, found: Mapping[UUID, EvidenceBranches]) -> None:
-        if self._foresight is not None:
-            self._wanted = self._foresight.evidence(found)
+        self._wanted = self._foresight.evidence(found)
         for space, hits in self._wanted.items():
             await self._snapshot.enter(space)
             self.evidence.append(self._snapshot.ask_evidence(self._intent, hits))
 
     async def ask_groups(self, found: Mapping[UUID, Fetched]) -> None:
-        if self._foresight is not None:
-            await self.ask(self._foresight.groups(found))
-
-    async def ask(self, groups: Mapping[Space, Sequence[str]]) -> None:
-        """Of relationships."""
-        for space, keys in groups.items():
+        for space, keys in self._foresight.groups(found).items():
             await self._snapshot.enter(space)
             self.groups.append((space, keys, self._snapshot.ask_groups(self._intent, keys)))
+
+    async def ask_groups_late(self) -> None:
+        """Beside rows of evidence that were asked for now: while the database is at those, it is found out which groups."""
+        if not self.groups:
+            self._snapshot.send()
+            await self.ask_groups(self.found)
 
 
 class _PrivatePartLost(Exception):

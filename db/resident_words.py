@@ -31,7 +31,7 @@ _WEIGHT_UNIT = 10_000_000
 # A piece and its owner, in dicts or of a whole space; a posting.
 _PIECE_BYTES, _WHOLE_PIECE_BYTES, _POSTING_BYTES = 400, 100, 8
 # A word of a whole space; and as many words are read one by one before a space is read as a whole.
-_WORD_BYTES, _LEAST_READ = 40, 8
+_WORD_BYTES, _LEAST_READ = 48, 8
 # A piece of 140 characters with its postings and its share of the words.
 _USUAL_BYTES = 400
 

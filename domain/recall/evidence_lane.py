@@ -110,7 +110,7 @@ async def _fill(state: RecallState, lane: _Lane, fetched: dict[UUID, Fetched]) -
     size = lane.wanted - len(lane.kept)
     while len(lane.kept) < lane.wanted and (batch := list(islice(order, size))):
         size *= 2  # where many are refused, a round trip for each place would add up
-        await _admit(state, lane, batch, fetched)
+        await _admit(state, lane, batch)
     del lane.kept[lane.wanted :]
 
 
@@ -175,13 +175,10 @@ def fuse_evidence(
     return by_signal(ranked, [[found[key.int] for _, key in lane] for lane, found in zip(ranked, signals, strict=True)])
 
 
-async def _admit(state: RecallState, lane: _Lane, batch: Sequence[tuple[Space, UUID, tuple[int, ...]]], fetched: Mapping[UUID, Fetched]) -> None:
-    wanted: dict[Space, dict[UUID, Sequence[int]]] = {}
-    for space, key, parts in batch:
-        wanted.setdefault(space, {})[key] = parts
-        lane.considered.add((space.space_id, key.int))
+async def _admit(state: RecallState, lane: _Lane, batch: Sequence[_Candidate]) -> None:
+    lane.considered.update((space.space_id, key.int) for space, key, _ in batch)
     with state.record.step("hydrate"):
-        rows = await state.snapshot.hydrate_evidence(state.intent, wanted, foresee=lambda: foresee_groups(state, fetched))
+        rows = await state.snapshot.hydrate_evidence(state.intent, _by_space(batch))
     with state.record.step("admit"):
         for space, key, parts in batch:
             row = rows.get(key)

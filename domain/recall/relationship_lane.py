@@ -61,10 +61,9 @@ async def _fill(state: RecallState, lane: list[RelationshipItem], considered: se
 
 
 def foresee_groups(state: RecallState, fetched: Mapping[UUID, Fetched]) -> dict[Space, list[str]]:
-    """The groups that the lane will want, and half as many more: some of the first are said by the evidence. Nothing the second time."""
-    if state.has_foreseen or not state.intent.relationships_wanted:
+    """The groups that the lane will want, and half as many more: some of the first are said by the evidence."""
+    if not state.intent.relationships_wanted:
         return {}
-    state.has_foreseen = True
     likely: dict[Space, list[str]] = {}
     for space, group in ranked_groups(state, fetched)[: state.request.relationship_limit + state.request.relationship_limit // 2 + 1]:
         likely.setdefault(space, []).append(group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -79,21 +79,11 @@ class RecallSnapshot(Protocol):
     async def fetch(
         self, plan: RetrievalPlan, vector: Awaitable[QueryVector], *, depth: int, foresight: Foresight | None = None
     ) -> dict[UUID, Fetched]:
-        """By space id. `vector` is awaited only after the lexical branches were asked. With `foresight` rows may be read in the same round trip."""
+        """By space id. `vector` is awaited only after the lexical branches were asked. With `foresight` what will be wanted may be read in the same round trip, or groups in that of the rows."""
         ...
 
-    async def hydrate_evidence(
-        self,
-        intent: RecallIntent,
-        wanted: Mapping[Space, Mapping[UUID, Sequence[int]]],
-        *,
-        foresee: Callable[[], Mapping[Space, Sequence[str]]] | None = None,
-    ) -> dict[UUID, EvidenceRow]:
-        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown.
-
-        `foresee` says, once the evidence was asked for, which groups `hydrate_groups` will likely be asked for: those may be read in the same
-        round trip. It changes no answer.
-        """
+    async def hydrate_evidence(self, intent: RecallIntent, wanted: Mapping[Space, Mapping[UUID, Sequence[int]]]) -> dict[UUID, EvidenceRow]:
+        """Authoritative rows with the parts around the hits that `wanted` names, and up to one more equivalent than is shown."""
         ...
 
     async def read_known(self, intent: RecallIntent, spaces: Sequence[Space]) -> KnownCoverage: ...

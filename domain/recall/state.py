@@ -32,8 +32,6 @@ class RecallState:
     # The rank of the result that says each group, and the groups that a community shows.
     said: dict[str, int] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
-    # Whether a hydration took along the groups that the relationship lane is likely to want; the first does.
-    has_foreseen: bool = False
     # The candidates of each space that were ranked last, and their order.
     ranked_evidence: tuple[Sequence[EvidenceBranches], list[list[tuple[Space, UUID]]]] | None = None
     # The ranked groups of the fetch that was ranked last.

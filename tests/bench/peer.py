@@ -2,8 +2,8 @@
 
 It runs in an environment of its own, whose Python has `chromadb`; this module is also what runs there:
 
-    python -m venv /tmp/peer && /tmp/peer/bin/pip install chromadb==1.5.9
-    python -m tests.bench.run --datasets DIR --parts 10000 --peer /tmp/peer/bin/python
+    python -m venv PEER && PEER/bin/pip install chromadb==1.5.9
+    python -m tests.bench.run --datasets DIR --parts 10000 --peer PEER/bin/python
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def test_a_space_that_takes_more_than_there_is_is_left_while_it_is_read() -> Non
     postings = [Posting("quartz", owner, 0, 1, 5) for owner in range(100)]
     page = a_page(postings, {"quartz": 1})
 
-    assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (840, 839)]
+    assert [True, False] == [WholeSpace(most_bytes).add(page) for most_bytes in (848, 847)]
 
     store, name = ResidentWords(10_000), WordsName(new_id(), 1, "evidence")
     kept = store.of(name)
